@@ -268,8 +268,12 @@ def look_at_hdf5(directory: Path) -> State:
             state: State = {"attribute": int(data.attrs["attempt"])} | appended(data["s"][...])
             for name, path_inside in (("a", "a"), ("b", "in/b"), ("z", "z")):
                 state |= parts_of(name, data[path_inside][...], CUTS)
+            for step in (name for name in data if name.isdigit()):
+                state[f"{step}/"] = int(data[step].attrs["attempt"])
+                for name in data[step]:
+                    state |= parts_of(f"{step}/{name}", data[step][name][...], CUTS)
             return state
-    except (OSError, KeyError) as error:
+    except (OSError, KeyError, RuntimeError) as error:
         return {"file": f"torn: {error}"}
 
 
@@ -759,6 +763,34 @@ def hdf5_chunks(attempt: Attempt) -> None:
 def hdf5_append(attempt: Attempt) -> None:
     with attempt.hdf5("r+") as file:
         file.append("s", *attempt.given((MORE_ROWS, COLUMNS)))
+        attempt.published = True
+
+
+@operation(
+    prepare_hdf5,
+    look_at_hdf5,
+    lambda s, a: (
+        s
+        | {f"{a.turn:04}/": a.number}
+        | {part: n for name in "az" for part, n in filled(f"{a.turn:04}/{name}", a.number).items()}
+    ),
+    turn=turns("{:04}/"),
+)
+def hdf5_step(attempt: Attempt) -> None:
+    with attempt.hdf5("r+") as file:
+        attributes = {"attempt": attempt.number}
+        with file.step(f"{attempt.turn:04}", attributes=attributes, before_publish=attempt.before_publish) as step:
+            step.write("a", *attempt.given())
+            values, dist = attempt.given()
+            strategy = None if attempt.strategy in OWN else attempt.strategy
+            step.write("z", values, dist, chunks=CHUNKS, compression="gzip", strategy=strategy or "server-directed")
+        attempt.published = True
+
+
+@operation(prepare_hdf5, look_at_hdf5, lambda s, a: s | {"attribute": a.number}, replaces=True)
+def hdf5_attributes(attempt: Attempt) -> None:
+    with attempt.hdf5("r+") as file:
+        file.attrs.update(attempt=attempt.number, note=f"attempt {attempt.number}")
         attempt.published = True
 
 

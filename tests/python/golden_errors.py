@@ -347,6 +347,44 @@ def netcdf_files(folder: Path) -> Iterator[Case]:
     yield "append along another dimension", lambda: file.append("rho", np.zeros((1, 3)), axis=1)
     yield "append no arrays", lambda: file.append({})
 
+
+def hdf5_files(folder: Path) -> Iterator[Case]:
+    """Changes of HDF5 files that exist."""
+    for name in ("run.h5", "run.nc4"):
+        with hs.open(folder / name, "w", durable=False) as new:
+            new.write("fields/rho", RHO, dimension_names=("y", "x"))
+            new.write("grows", RHO, dimension_names=("t", "x"), maxshape=(5, None)) if name == "run.h5" else None
+    file, netcdf = hs.open(folder / "run.h5", "r+", durable=False), hs.open(folder / "run.nc4", "r+", durable=False)
+    with file.step("0001") as step:
+        step.write("rho", RHO)
+        yield "an array in the place of a step that is under way", lambda: file.write("0001", RHO)
+        yield "the same step twice", lambda: file.step("0001")
+        yield "a step in a step", lambda: step.step("a")
+        yield "read alone from a step that is under way", lambda: step["rho"][...]
+    yield "a step that is there", lambda: file.step("0001")
+    yield "a step of a name that is none", lambda: file.step("a/b")
+    yield "a group that is not there", lambda: file.group("none")
+    yield "a group in the place of an array", lambda: file.create_group("grows")
+    yield "a group that is there", lambda: file.create_group("fields")
+    yield "an array in the place of a group", lambda: file.write("fields", RHO)
+    yield "an array in an array", lambda: file.write("grows/a", RHO)
+    yield "new arrays and one that is there", lambda: file.write({"grows": RHO, "new": RHO})
+    yield "a section of an array that is not there", lambda: file.write("new", RHO, section=slice(0, 3))
+    yield "delete what is not there", lambda: file.delete("none")
+    yield "rename what is not there", lambda: file.rename("none", "a")
+    yield "rename to a name that is taken", lambda: file.rename("fields/rho", "grows")
+    yield "rename into a group that is not there", lambda: file.rename("grows", "none/grows")
+    yield "rename a group into itself", lambda: file.rename("fields", "fields/a")
+    yield "resize beyond the limit", lambda: file.resize("grows", (6, 4))
+    yield "resize to what is smaller", lambda: file.resize("grows", (2, 4))
+    yield "resize an array that lies in one stretch", lambda: file.resize("fields/rho", (4, 4))
+    yield "resize a group", lambda: file.resize("fields", (4, 4))
+    yield "an attribute that is a mapping", lambda: file.attrs.update(a={"b": 1})
+    yield "an attribute of a name that HDF5 keeps", lambda: file["grows"].attrs.update(CLASS="a")
+    yield "a new array in a netCDF-4 file", lambda: netcdf.write("new", RHO)
+    yield "a step in a netCDF-4 file", lambda: netcdf.step("a")
+    yield "delete from a netCDF-4 file", lambda: netcdf.delete("fields/rho")
+
     def new(write: Callable[[Any], Any], **options: Any) -> Any:
         path = folder / "new.nc"
         with hs.open(path, "w", durable=False, **options) as one:
@@ -569,6 +607,7 @@ AREAS: dict[str, Area] = {
     "closed": closing,
     "raw and npy files": raw_files,
     "NetCDF files": netcdf_files,
+    "HDF5 files": hdf5_files,
     "requests": requests,
     "who holds what": distributions,
     "in memory": memories,

@@ -26,8 +26,6 @@ GROUPS = ("", "", "fields/", "fields/deep er/", "größe/")
 #: Libraries of HDF5 are used by one thread at a time.
 LIBRARY = threading.RLock()
 LIBVERS = (("earliest", "latest"), ("latest", "latest"), ("v108", "v108"), ("v110", "latest"))
-#: With these, chunks are found by B-trees of version 1.
-OLD_INDEXES = ("earliest", "v108")
 
 
 @dataclass
@@ -220,7 +218,7 @@ def write_by_h5py(path: Path, model: Model, random: Random) -> list[str]:
                 given["chunks"] = tuple(int(random.integers(1, extent + 1)) for extent in shape)
                 if random.random() < 0.6:
                     given["maxshape"] = tuple(None if random.random() < 0.5 else extent for extent in shape)
-                    each.grows = given["maxshape"][0] is None and libver[0] in OLD_INDEXES
+                    each.grows = given["maxshape"][0] is None
                 given["compression"] = [None, "gzip", "lzf"][int(random.integers(3))]
                 each.grows &= given["compression"] != "lzf"
                 given["shuffle"] = bool(random.random() < 0.5)
@@ -239,7 +237,7 @@ def write_by_h5py(path: Path, model: Model, random: Random) -> list[str]:
                 if values[part].size:
                     dataset[part] = values[part]
                 each.values = values
-            changeable = libver[0] in OLD_INDEXES and given.get("compression") != "lzf"
+            changeable = given.get("compression") != "lzf"
             if changeable if chunked else dataset.id.get_offset() is not None:
                 plain.append(each.name)
     return plain

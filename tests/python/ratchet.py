@@ -209,6 +209,8 @@ def module_graph(source: Path) -> dict[Module, set[Module]]:
 
     graph: dict[Module, set[Module]] = {}
     for module, text in texts.items():
+        # Who may see something is no import.
+        text = re.sub(r"\bpub\(in [\w:]+\)", "pub", text)
         reached = {file_of(module, path) for path in use_paths(text) if path} if module else set()
         graph[module] = {other for other in reached if other is not None and other != module}
     return graph

@@ -46,14 +46,15 @@ def test_inspect_shows_hdf5_files(tmp_path: Path, capsys: pytest.CaptureFixture[
   title = "a trial"
   plain  >i2 (7), 14 B
   sums  int64 (100), 800 B, chunks (10,), fletcher32
-  fields/rho  float64 (12, 20), 1.88 KiB, chunks (5, 8), shuffle+deflate
-      units = "kg m-3"
   text  cannot be read: expected elements of fixed size, found text of variable length
+  fields/
+    rho  float64 (12, 20), 1.88 KiB, chunks (5, 8), shuffle+deflate
+        units = "kg m-3"
 """
         assert run(capsys, "inspect", path) == (1, expected, "")
     told = json.loads(run(capsys, "inspect", path, "--json")[1])
-    assert (told["kind"], told["attributes"], list(told["groups"])) == ("hdf5", {"title": "a trial"}, [])
-    rho = told["arrays"]["fields/rho"]
+    assert (told["kind"], told["attributes"], list(told["groups"])) == ("hdf5", {"title": "a trial"}, ["fields"])
+    rho = told["groups"]["fields"]["arrays"]["rho"]
     assert (rho["shape"], rho["chunks"], rho["codecs"]) == ([12, 20], [5, 8], ["shuffle", "deflate"])
     assert "variable length" in told["arrays"]["text"]["error"]
 
@@ -73,7 +74,8 @@ def test_inspect_shows_netcdf4_files(tmp_path: Path, capsys: pytest.CaptureFixtu
   v  float32 (x: 6), 24 B, chunks (3,), shuffle+deflate, fill -1.0
       _FillValue = -1.0
       units = "m"
-  g/w  int32 (x: 6), 24 B
+  g/
+    w  int32 (x: 6), 24 B
 """
     assert run(capsys, "inspect", path) == (0, expected, "")
     assert json.loads(run(capsys, "inspect", path, "--json")[1])["kind"] == "netcdf4"
@@ -89,7 +91,8 @@ def test_inspect_shows_files_of_our_own(tmp_path: Path, capsys: pytest.CaptureFi
         with hs.open(tmp_path / name, "w", attributes={"title": "t"}) as file:
             file.write({"in/rho": (("x",), np.zeros(3), {"units": "kg"})})
         names = "x: 3" if kind == "netCDF-4" else "3"
-        expected = f'{tmp_path / name}  {kind}\n  title = "t"\n  in/rho  float64 ({names}), 24 B\n      units = "kg"\n'
+        shown = f'  in/\n    rho  float64 ({names}), 24 B\n        units = "kg"\n'
+        expected = f'{tmp_path / name}  {kind}\n  title = "t"\n{shown}'
         assert run(capsys, "inspect", tmp_path / name) == (0, expected, "")
 
 

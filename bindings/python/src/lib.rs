@@ -3,6 +3,7 @@
 //! Every collective call releases the interpreter, keeps the arrays alive until the last rank is done with them, and
 //! notices Ctrl-C.
 
+mod any_target;
 mod arrays;
 mod calibration;
 mod comm;

@@ -1,5 +1,6 @@
 //! What is open: Zarr groups and steps, raw and npy files.
 
+use crate::any_target::AnyTarget;
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
 use crate::errors::{RawUnready, raise, raise_alone};
@@ -9,7 +10,7 @@ use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::binding::Arrays;
 use hyperslab::{
     ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
-    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
+    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Store, Strategy, Value,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -38,52 +39,26 @@ fn order(name: &str) -> PyResult<Order> {
 /// What is open, until it is closed.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct Target {
-    inner: Mutex<Option<Inner>>,
+    inner: Mutex<Option<AnyTarget>>,
     path: String,
     is_step: bool,
 }
 
-/// A group of its own, the group of a step, or a file of arrays.
-#[derive(Clone)]
-enum Inner {
-    Group(Store),
-    Step(Step),
-    File(File),
-}
-
-impl Inner {
-    fn arrays(&self) -> &dyn Arrays {
-        match self {
-            Inner::Group(store) => store,
-            Inner::Step(step) => &step.group,
-            Inner::File(file) => file,
-        }
-    }
-
-    fn group(&self) -> Option<&Store> {
-        match self {
-            Inner::Group(store) => Some(store),
-            Inner::Step(step) => Some(&step.group),
-            Inner::File(_) => None,
-        }
-    }
-}
-
-impl From<Inner> for Target {
-    fn from(inner: Inner) -> Target {
+impl From<AnyTarget> for Target {
+    fn from(inner: AnyTarget) -> Target {
         let path = inner.arrays().path().to_string_lossy().into_owned();
-        let is_step = matches!(inner, Inner::Step(_));
+        let is_step = inner.is_step();
         Target { inner: Mutex::new(Some(inner)), path, is_step }
     }
 }
 
 impl Target {
-    fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
+    fn lock(&self) -> MutexGuard<'_, Option<AnyTarget>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is open. Nobody waits for the handle meanwhile: another thread may use what is local.
-    fn open(&self) -> PyResult<Inner> {
+    fn open(&self) -> PyResult<AnyTarget> {
         self.lock().clone().ok_or_else(|| {
             // It is closed on all ranks, so that all find this by themselves.
             let (ended, hint) = match self.is_step {
@@ -95,24 +70,20 @@ impl Target {
         })
     }
 
-    /// The error of something that only a group has.
+    /// The error of something that only a group of Zarr has.
     fn no_group(&self) -> PyErr {
-        let error = Error::unsupported(format!("'{}' is a file, which has no groups and no steps", self.path));
-        Python::attach(|py| {
-            raise_alone(py, error.with_hint("open a Zarr store for them, by a path that ends in .zarr"))
-        })
+        let error = Error::unsupported(format!("'{}' is a file, which has no consolidated metadata", self.path));
+        Python::attach(|py| raise_alone(py, error.with_hint("leave it out: all metadata of a file are in the file")))
     }
 
     fn store(&self) -> PyResult<Store> {
-        let group = self.open()?.group().cloned();
+        let group = self.open()?.store().cloned();
         group.ok_or_else(|| self.no_group())
     }
 
     fn file(&self) -> PyResult<File> {
-        match self.open()? {
-            Inner::File(file) => Ok(file),
-            _ => Err(PyRuntimeError::new_err("a group is no file")),
-        }
+        let file = self.open()?.file().cloned();
+        file.ok_or_else(|| PyRuntimeError::new_err("a group is no file"))
     }
 
     /// A collective call, without the interpreter: what goes wrong is known to all ranks.
@@ -212,11 +183,7 @@ impl Target {
     fn discard(&self, py: Python<'_>) {
         py.detach(|| {
             let taken = self.lock().take();
-            match taken {
-                Some(Inner::Step(step)) => step.discard(),
-                Some(Inner::File(file)) => file.discard(),
-                Some(Inner::Group(_)) | None => {}
-            }
+            taken.into_iter().for_each(AnyTarget::discard);
         });
     }
 
@@ -224,14 +191,7 @@ impl Target {
     fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
         let result = py.detach(|| {
             let taken = self.lock().take();
-            match (taken, fault) {
-                (Some(Inner::Step(step)), None) => step.publish(),
-                (Some(Inner::Step(step)), Some(why)) => step.give_up(why),
-                (Some(Inner::File(file)), None) => file.close(),
-                (Some(Inner::File(file)), Some(why)) => file.give_up(why),
-                (Some(Inner::Group(store)), _) => store.close(),
-                (None, _) => Ok(()),
-            }
+            taken.map_or(Ok(()), |opened| opened.end(fault))
         });
         result.map_err(|error| raise(py, error))
     }
@@ -246,11 +206,12 @@ impl Target {
     ) -> PyResult<Target> {
         let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
         let opened = py.detach(move || Store::open(&comm, place, mode, options));
-        opened.map(|store| Inner::Group(store).into()).map_err(|error| raise(py, error))
+        opened.map(|store| AnyTarget::Group(store).into()).map_err(|error| raise(py, error))
     }
 
     fn group(&self, py: Python<'_>, name: Name) -> PyResult<Target> {
-        self.with_store(py, |store| store.group(&name.0)).map(|group| Inner::Group(group).into())
+        let opened = self.open()?;
+        py.detach(|| opened.group(&name.0)).map(Target::from).map_err(|error| raise(py, error))
     }
 
     /// Names of the arrays of a group.
@@ -264,13 +225,13 @@ impl Target {
 
     /// What lies in a file and is no array that can be read here: name, why, and whether it is damaged.
     fn others(&self) -> PyResult<Vec<(String, String, bool)>> {
-        let Inner::File(file) = self.open()? else { return Ok(Vec::new()) };
+        let Ok(file) = self.file() else { return Ok(Vec::new()) };
         Ok(file.others().into_iter().map(|(name, other)| (name, other.why, other.damaged)).collect())
     }
 
     /// Whether it is an HDF5 file that a library of netCDF-4 made.
     fn is_netcdf4(&self) -> PyResult<bool> {
-        Ok(matches!(self.open()?, Inner::File(file) if file.is_netcdf4()))
+        Ok(self.open()?.file().is_some_and(File::is_netcdf4))
     }
 
     fn consolidated_above(&self) -> PyResult<Vec<String>> {
@@ -283,7 +244,7 @@ impl Target {
     }
 
     fn attributes(&self) -> PyResult<String> {
-        Ok(Value::Object(self.open()?.arrays().attributes()).to_string())
+        Ok(Value::Object(self.open()?.attributes()).to_string())
     }
 
     /// Kind, shape, chunks, shards, dimension names, attributes and fill value (as JSON) of an array.
@@ -320,7 +281,8 @@ impl Target {
 
     fn step(&self, py: Python<'_>, name: Name, attributes: &str, hooked: bool) -> PyResult<Target> {
         let attributes = map(attributes)?;
-        self.with_store(py, |store| store.step(&name.0, attributes, hooked)).map(|step| Inner::Step(step).into())
+        let opened = self.open()?;
+        py.detach(|| opened.step(&name.0, &attributes, hooked)).map(Target::from).map_err(|error| raise(py, error))
     }
 
     /// Changes attributes of an array, or of what is open where the name is empty; those that are set, as JSON.
@@ -333,14 +295,8 @@ impl Target {
         clear: bool,
     ) -> PyResult<()> {
         let edit = AttributeEdit { set: map(values)?, removed, clear };
-        match self.open()? {
-            // Those of a step are written when it is published.
-            Inner::Step(step) if name.is_empty() => {
-                step.edit_attributes(&edit);
-                Ok(())
-            }
-            _ => self.with(py, |target| target.edit_attributes(name, &edit)),
-        }
+        let opened = self.open()?;
+        py.detach(|| opened.edit_attributes(name, &edit)).map_err(|error| raise(py, error))
     }
 
     fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
@@ -357,22 +313,22 @@ impl Target {
 
     fn make_group(&self, py: Python<'_>, name: &str, attributes: &str, may_exist: bool) -> PyResult<Target> {
         let attributes = map(attributes)?;
-        let made = self.with_store(py, |store| store.make_group(name, attributes, may_exist));
-        made.map(|group| Inner::Group(group).into())
+        let opened = self.open()?;
+        py.detach(|| opened.make_group(name, &attributes, may_exist))
+            .map(Target::from)
+            .map_err(|error| raise(py, error))
     }
 
     /// Names of the published steps of a group.
     fn steps(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        match self.open()?.group() {
-            Some(group) => py.detach(|| group.steps()).map_err(|error| raise_alone(py, error)),
-            None => Ok(Vec::new()),
-        }
+        let opened = self.open()?;
+        py.detach(|| opened.steps()).map_err(|error| raise_alone(py, error))
     }
 
     /// Makes what was written to a step durable.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        let Inner::Step(step) = self.open()? else { return Ok(()) };
-        py.detach(|| step.sync()).map_err(|error| raise(py, error))
+        let opened = self.open()?;
+        py.detach(|| opened.sync()).map_err(|error| raise(py, error))
     }
 
     #[staticmethod]
@@ -397,7 +353,7 @@ impl Target {
             let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
             File::open(&comm, place, mode, options, contents)
         });
-        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
     }
 
     /// Opens a NetCDF classic file; of a new one, its version, the name of the dimension that grows, and attributes as JSON.
@@ -416,7 +372,7 @@ impl Target {
         let version = new.0.as_ref().map(|name| NetcdfVersion::named(name).ok_or_else(|| unknown(name)));
         (options.version, options.unlimited) = (version.transpose()?, new.1);
         let opened = py.detach(move || File::open_netcdf(&comm, place, mode, opening, options));
-        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
     }
 
     /// Attributes of a new file, as JSON, whether it is one of netCDF-4, and names of dimensions that may grow.
@@ -433,14 +389,14 @@ impl Target {
         let options = Hdf5Options::default().attributes(map(&new.0)?).unlimited(new.2);
         let options = if new.1 { options.netcdf() } else { options };
         let opened = py.detach(move || File::open_hdf5(&comm, place, mode, opening, options));
-        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
     }
 
     #[staticmethod]
     fn open_npy(py: Python<'_>, comm: &Comm, place: Place, keywords: OpenKeywords) -> PyResult<Target> {
         let (options, comm) = (keywords.options(py)?, comm.0.clone());
         let opened = py.detach(move || File::open_npy(&comm, place, options));
-        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
     }
 
     fn header(&self) -> PyResult<Vec<u8>> {

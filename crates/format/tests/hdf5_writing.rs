@@ -140,7 +140,7 @@ fn attributes_and_types_come_back() {
         serde_json::Value::Object(each.collect())
     };
     assert_eq!(shown(&listing.attributes), said);
-    assert_eq!(listing.groups, ["inner"]);
+    assert_eq!(listing.groups.iter().map(|group| &*group.path).collect::<Vec<_>>(), ["inner"]);
     for listed in &listing.datasets {
         let dataset = listed.dataset.as_ref().unwrap();
         let element = dataset.datatype.element("d").unwrap();

@@ -2,12 +2,16 @@
 //! Formats differ in what the file says of its arrays and where they lie, which is their [`Form`].
 
 mod disk;
+mod edit;
+mod editing;
 mod form;
 pub(crate) mod hdf5;
 mod looking;
 pub(crate) mod netcdf;
+mod putting;
 mod reading;
 mod requests;
+pub(crate) mod step;
 mod writing;
 
 use crate::alone::Alone;
@@ -91,6 +95,8 @@ pub struct File {
     /// Names in the directory that holds the file.
     directory: Arc<dyn Names>,
     name: String,
+    /// The group of the file that is open, with a `/` at its end; empty for all of it.
+    within: String,
     /// The name of a new file until it is published.
     hidden: String,
     /// What it writes and has not published; only rank 0 makes anything of it.
@@ -296,6 +302,7 @@ impl File {
             held: 0,
             directory,
             name,
+            within: String::new(),
             hidden: heard.hidden,
             attempts,
             proofs: heard.proofs,
@@ -328,18 +335,27 @@ impl File {
     /// Local.
     pub fn arrays(&self) -> Vec<FileArray> {
         let inside = self.inside();
-        (0..self.shown(&inside)).map(|number| inside.form.array(number)).collect()
+        self.shown(&inside).into_iter().map(|(number, name)| FileArray { name, ..inside.form.array(number) }).collect()
     }
 
-    /// How many arrays are shown.
-    fn shown(&self, inside: &Contained) -> usize {
+    /// Numbers of the arrays that are shown, and what they are called in this group.
+    fn shown(&self, inside: &Contained) -> Vec<(usize, String)> {
         let settled = self.comm.line().settled();
-        inside.added.iter().take_while(|added| **added <= settled).count()
+        let names = inside.form.names().into_iter().enumerate();
+        let shown = names.zip(&inside.added).take_while(|(_, added)| **added <= settled).map(|(named, _)| named);
+        let seen = shown.filter(|(number, _)| {
+            inside.form.hidden_in(*number).is_none_or(|step| self.within.starts_with(&format!("{step}/")))
+        });
+        seen.filter_map(|(number, name)| Some((number, name.strip_prefix(&self.within)?.to_string()))).collect()
     }
 
-    /// Attributes of the file, where the format has any. Local.
+    /// Attributes of the file, or of the group of it that is open, where the format has any. Local.
     pub fn attributes(&self) -> Map<String, Value> {
-        self.inside().form.attributes()
+        let inside = self.inside();
+        match self.within.strip_suffix('/') {
+            Some(group) => inside.form.group_attributes(group),
+            None => inside.form.attributes(),
+        }
     }
 
     /// The name of the file, if one that a dead owner left unpublished was removed.
@@ -353,9 +369,11 @@ impl File {
         &self.unfinished
     }
 
-    /// Absolute name of the file once it is published; a path, where it is one file in a directory.
+    /// Absolute name of the file once it is published, and of the group of it that is open; a path, where it is one file in a
+    /// directory.
     pub fn path(&self) -> PathBuf {
-        self.directory.full(&self.name).into()
+        let path = self.directory.full(&self.name);
+        if self.within.is_empty() { path.into() } else { format!("{path}/{}", self.in_file("")).into() }
     }
 
     /// The name of the file that is written or read, in its directory.
@@ -402,9 +420,11 @@ impl File {
     fn numbers(&self, names: &[&str]) -> Result<Vec<usize>, Fault> {
         let inside = self.inside();
         let all = inside.form.names();
+        let shown: Vec<&str> = all.iter().filter_map(|name| name.strip_prefix(&*self.within)).collect();
         let known: HashMap<&str, usize> = all.iter().enumerate().map(|(number, name)| (*name, number)).collect();
-        let missing = |name: &str| missing(&*inside.form, &self.path(), name, &all);
-        names.iter().map(|name| known.get(name).copied().ok_or_else(|| missing(name))).collect()
+        let missing = |name: &str| missing(&*inside.form, &self.path(), name, &shown);
+        let number = |name: &&str| known.get(&*self.in_file(name)).copied().ok_or_else(|| missing(name));
+        names.iter().map(number).collect()
     }
 
     /// How arrays with these numbers in the file are stored.
@@ -428,18 +448,19 @@ impl File {
 
     /// Removes a new file that was never published, on rank 0. Where nobody knows who still writes, nobody will use its name.
     fn given_up(&self) {
-        if self.mode.writes_new() && self.comm.rank() == 0 && !self.comm.is_poisoned() {
+        if self.within.is_empty() && self.mode.writes_new() && self.comm.rank() == 0 && !self.comm.is_poisoned() {
             let attempts = self.attempts.clone();
             self.comm.work_later(self.attempts.at_once(1), move || drop(attempts.end()));
         }
     }
 
-    /// Ends the use of the file. Collective. A new file is made durable and takes its name.
+    /// Ends the use of the file. Collective. A new file is made durable and takes its name. A group of a file ends with its
+    /// requests.
     ///
     /// # Errors
     /// The same on all ranks; an older file of that name is there unchanged then.
     pub fn close(self) -> Result<(), Error> {
-        self.finish(None)
+        if self.within.is_empty() { self.finish(None) } else { self.flush() }
     }
 
     /// Takes part in closing with an error of this rank: a new file is given up on all ranks. Collective: other ranks call
@@ -448,6 +469,10 @@ impl File {
     /// # Errors
     /// Always, the same on all ranks; it holds what is said here.
     pub fn give_up(self, why: impl Into<String>) -> Result<(), Error> {
+        if !self.within.is_empty() {
+            // Only the file itself can be given up, or a step.
+            return self.flush();
+        }
         self.finish(Some(why.into()))
     }
 

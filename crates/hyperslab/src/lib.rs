@@ -47,9 +47,10 @@
 // - `course.rs` has the doors of collective calls: each waits for its turn and drives a state machine of `collective`.
 //   `comm.rs` is a membership, `line.rs` the line in which its calls stand and the thread that carries out those that do not
 //   block, `request.rs` what the user has of such a call, `served.rs` the loop of dedicated servers.
-// - `zarr.rs` and `file.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `file/reading.rs` and `file/writing.rs` are
+// - `zarr.rs` and `file.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `file/reading.rs` and `file/putting.rs` are
 //   their targets, `zarr/step.rs` and `file.rs` end what several calls wrote, `zarr/opening.rs` and `file/disk.rs` open;
-//   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them;
+//   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them; `file/edit.rs` is what may be
+//   changed of what a file says, `file/editing.rs` and `file/step.rs` do it;
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
 // - `binding.rs` is what doors of other languages share. `values.rs` and `views.rs` are the doors for slices and for views of the
 //   crate ndarray.
@@ -95,6 +96,7 @@ pub use comm::Comm;
 pub use error::Error;
 pub use file::hdf5::Hdf5Options;
 pub use file::netcdf::NetcdfOptions;
+pub use file::step::FileStep;
 pub use file::{Contents, File, FileArray, Unread};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, natural_chunks};

@@ -20,7 +20,7 @@ from hyperslab._style import Style
 from hyperslab.array import Array
 from hyperslab.comm import connect
 from hyperslab.files import RawFile
-from hyperslab.hdf5 import ENDS, ENDS_OF_NETCDF4, Hdf5File, has_signature
+from hyperslab.hdf5 import ENDS, ENDS_OF_NETCDF4, Hdf5File, InHdf5File, has_signature
 from hyperslab.memory import place_of
 
 #: Most letters of the value of an attribute.
@@ -86,21 +86,27 @@ def _opened(path: str) -> tuple[str, hs.Group]:
     return "zarr", hs.open(path, format="zarr", comm=None)
 
 
-def _group(group: hs.Group, folder: Path | None) -> dict[str, Any]:
+#: How deep groups of a file are shown as such; below that, arrays by their paths.
+_DEPTH_MAX = 40
+
+
+def _group(group: hs.Group, folder: Path | None, depth: int = 0) -> dict[str, Any]:
     """What is in a group; `folder` is where it lies, if it is a directory."""
     arrays: dict[str, Any] = {}
-    for name in group:
+    in_file, goes_on = isinstance(group, InHdf5File), depth < _DEPTH_MAX
+    # Names of arrays in a file are paths.
+    for name in (name for name in group if not (in_file and goes_on and "/" in name)):
         try:
             arrays[name] = _array(group[name], None if folder is None else folder / name.strip("/"))
         except hs.Error as error:
             arrays[name] = {"error": str(error)}
-    if isinstance(group, Hdf5File):
-        arrays |= {name: {"error": why} for name, why, _ in group._others()}
+    if isinstance(group, InHdf5File):
+        arrays |= {name: {"error": why} for name, why, _ in group._others() if not (goes_on and "/" in name)}
     groups: dict[str, Any] = {}
     steps = set(group.steps)
-    for name in group.groups():
+    for name in group.groups() if goes_on else ():
         try:
-            inner = _group(group.group(name), None if folder is None else folder / name)
+            inner = _group(group.group(name), None if folder is None else folder / name, depth + 1)
             groups[name] = ({"step": True} if name in steps else {}) | inner
         except hs.Error as error:
             groups[name] = {"error": str(error)}

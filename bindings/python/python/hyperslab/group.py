@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hyperslab import _options
+from hyperslab import _core, _options
 from hyperslab._calls import calling, run
 from hyperslab._frozen import frozen
 from hyperslab._moving import Moving, Report
@@ -43,6 +43,16 @@ class Group(Moving, Mapping[str, Array]):
     def _consolidated_above(self) -> list[str]:
         """Groups above with consolidated metadata."""
         return self._core.consolidated_above() if self._comm.rank == 0 else []
+
+    def _inner(self, core: _core.Target) -> Group:
+        """A group of this one."""
+        return Group(core, self._comm, self._changes)
+
+    def _inner_step(self, core: _core.Target, before_publish: Callable[[], None] | None) -> Step:
+        """A step of this group."""
+        from hyperslab.steps import Step
+
+        return Step(core, self._comm, before_publish)
 
     @property
     def removed(self) -> tuple[str, ...]:
@@ -144,7 +154,7 @@ class Group(Moving, Mapping[str, Array]):
     def group(self, name: str) -> Group:
         """Open a group or a published step of this group, by its name or path. Collective."""
         with calling(self._comm, f"open group {name!r} of '{self.path}'"):
-            return Group(self._core.group(name), self._comm, self._changes)
+            return self._inner(self._core.group(name))
 
     def create_group(self, name: str, *, attributes: Mapping[str, Any] | None = None, exist_ok: bool = False) -> Group:
         """Make a group, with those above it that are not there, and open it. Collective.
@@ -169,7 +179,7 @@ class Group(Moving, Mapping[str, Array]):
         """
         with calling(self._comm, f"make group {name!r} in '{self.path}'"):
             core = self._core.make_group(name, self._attributes_json(attributes), bool(exist_ok))
-            return Group(core, self._comm, self._changes)
+            return self._inner(core)
 
     @_options.keywords(_options.CreateOptions)
     def create_array(
@@ -301,11 +311,9 @@ class Group(Moving, Mapping[str, Array]):
         ...     store.groups()
         ['0001']
         """
-        from hyperslab.steps import Step
-
         with calling(self._comm, f"step {name!r} of '{self.path}'"):
             core = self._core.step(name, self._attributes_json(attributes), before_publish is not None)
-            return Step(core, self._comm, before_publish)
+            return self._inner_step(core, before_publish)
 
     def close(self) -> None:
         """End the use of the group on all ranks, when all requests are over. Collective."""

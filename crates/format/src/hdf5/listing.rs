@@ -1,6 +1,7 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
 use super::content::{AttributeValue, Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource};
+use super::pipeline::Pipeline;
 use super::reading::{Hdf5File, ObjectKind};
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
 use crate::error::{Context, Error};
@@ -22,6 +23,15 @@ pub struct ListedDataset {
     pub dimensions: Option<Vec<Option<String>>>,
 }
 
+/// A group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ListedGroup {
+    /// Its path from the root, without a `/` in front.
+    pub path: String,
+    /// Its attributes, as far as they can be read.
+    pub attributes: Vec<Hdf5Attribute>,
+}
+
 /// What a file holds.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Hdf5Listing {
@@ -29,8 +39,8 @@ pub struct Hdf5Listing {
     pub attributes: Vec<Hdf5Attribute>,
     /// All datasets, but for dimensions without a variable, group by group.
     pub datasets: Vec<ListedDataset>,
-    /// Paths of all groups but the root.
-    pub groups: Vec<String>,
+    /// All groups but the root.
+    pub groups: Vec<ListedGroup>,
     /// Whether a library of netCDF-4 made it.
     pub is_netcdf: bool,
 }
@@ -70,7 +80,7 @@ struct ObjectWalk<'a> {
     /// Addresses of headers that were met.
     seen: BTreeSet<u64>,
     found: Vec<FoundDataset>,
-    groups: Vec<String>,
+    groups: Vec<ListedGroup>,
 }
 
 /// A dataset that was met.
@@ -99,7 +109,8 @@ impl ObjectWalk<'_> {
                 let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
                 match self.file.kind_at(self.source, at)? {
                     ObjectKind::Group => {
-                        self.groups.push(path.clone());
+                        let attributes = self.file.readable_attributes(self.source, at).unwrap_or_default();
+                        self.groups.push(ListedGroup { path: path.clone(), attributes });
                         inner.push((at, path));
                     }
                     ObjectKind::Dataset if self.seen.insert(at) => self.dataset(at, path)?,
@@ -208,7 +219,7 @@ impl FoundDataset {
 fn readable(dataset: Dataset, path: &str) -> Result<Dataset, Error> {
     let context = Context::new("read HDF5 dataset", path);
     dataset.datatype.element(path)?;
-    super::Pipeline::of(&dataset.filters, path)?;
+    Pipeline::of(&dataset.filters, path)?;
     let found = match &dataset.storage {
         DatasetStorage::Unsupported(what) => what.clone(),
         DatasetStorage::Compact(_) => "elements in its header (compact)".into(),

@@ -13,6 +13,7 @@ mod attributes;
 mod changing;
 mod content;
 mod datatype;
+mod editing;
 mod element;
 mod listing;
 mod lookup3;
@@ -22,12 +23,13 @@ mod reading;
 mod writing;
 
 pub use attributes::{Dialect, OF_DIMENSIONS};
-pub use changing::{ChangedDataset, Hdf5Change};
+pub use changing::ChangedDataset;
 pub use content::{
     AttributeValue, Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, MetadataSource,
 };
 pub use datatype::{CompoundField, Datatype, TextEnd};
-pub use listing::{Hdf5Listing, ListedDataset};
+pub use editing::{Hdf5Change, Hdf5Edit};
+pub use listing::{Hdf5Listing, ListedDataset, ListedGroup};
 pub use pipeline::Pipeline;
 pub use reading::{Hdf5File, NamedAttribute, ObjectKind, SIGNATURE};
 pub use writing::{

@@ -1,6 +1,7 @@
 //! What the bytes of a file mean: which arrays it holds, and where. Each format of files is one of these.
 
 use super::disk::SeenFile;
+use super::edit::Edit;
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_format::raw::Order;
@@ -224,6 +225,40 @@ pub(crate) trait Form: Debug + Send {
     }
     /// Forgets what was added.
     fn back_to(&mut self, before: FileSize);
+    /// Whether arrays may be added to a file that exists.
+    fn takes_new(&self) -> bool {
+        false
+    }
+    /// The arrays from this number on are written; those of a file that exists are in it now, but for those of steps that are not
+    /// published.
+    fn are_added(&mut self, _first: usize) {}
+    /// Paths of all groups but the root that can be seen, where the format has any.
+    fn groups(&self) -> Option<Vec<String>> {
+        None
+    }
+    /// Attributes of a group.
+    fn group_attributes(&self, _path: &str) -> Map<String, Value> {
+        Map::new()
+    }
+    /// Paths of the groups that are published steps.
+    fn steps(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// The step that is not published yet in which an array with this number lies, if one.
+    fn hidden_in(&self, _number: usize) -> Option<&str> {
+        None
+    }
+    /// Whether a change is possible, and how rank 0 carries it out, where the file exists.
+    ///
+    /// # Errors
+    /// When it is not.
+    fn change_of(&self, edit: &Edit) -> Result<Option<ChangeFile>, Fault> {
+        Err(edit.refused())
+    }
+    /// The change was carried out. Gives the numbers of arrays that are gone, in their order.
+    fn has_edited(&mut self, _edit: &Edit) -> Vec<usize> {
+        Vec::new()
+    }
 }
 
 /// Arrays one after another behind a header, of which the file says nothing.

@@ -7,10 +7,12 @@
 
 mod chunks;
 mod contents;
+mod editing;
 mod elements;
 mod policy;
 mod told;
 
+use super::edit::Edit;
 use super::form::{ChangeFile, Described, FileArray, FileEnd, FileSize, Form, LookAt, Lookup, NewPlaces, Unread};
 use super::{File, OwnLock};
 use crate::comm::Comm;
@@ -21,7 +23,7 @@ use chunks::new_chunks;
 pub use contents::Hdf5Options;
 use contents::{Hdf5, Hdf5Array, Said};
 use elements::ElementsAt;
-use hyperslab_format::hdf5::Hdf5Metadata;
+use hyperslab_format::hdf5::{ChangedDataset, Hdf5Metadata};
 use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::Table;
 use hyperslab_layout::{ElementType, Stored};
@@ -81,6 +83,8 @@ impl Form for Hdf5 {
         let nowhere = |chunk: &[u64]| Stored::in_table(shape, *element, chunk, Table::of(object.clone(), Vec::new()));
         let stored = match place {
             ElementsAt::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
+            // Where it lies is looked up.
+            ElementsAt::Named => Stored::in_file(shape, *element, object.clone(), 0),
             ElementsAt::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),
             ElementsAt::Grid { chunk, at } => Stored::in_grid(shape, *element, chunk, object.clone(), *at),
             // Where they lie is looked up.
@@ -93,7 +97,7 @@ impl Form for Hdf5 {
     fn lookup(&self, number: usize) -> Option<Lookup> {
         let array = &self.arrays[number];
         match &array.place {
-            ElementsAt::Chunked { .. } | ElementsAt::InRoom { .. } => {
+            ElementsAt::Chunked { .. } | ElementsAt::InRoom { .. } | ElementsAt::Named => {
                 let array = array.clone();
                 Some(Box::new(move |stored, asked, file| array.located(stored, asked, file)))
             }
@@ -107,11 +111,19 @@ impl Form for Hdf5 {
 
     fn put_in_room(&mut self, placed: NewPlaces, end: u64) -> Result<Option<ChangeFile>, Fault> {
         let (changed, end) = (chunks::put(&mut self.arrays, placed)?, end.next_multiple_of(8));
-        if self.superblock.is_empty() {
+        if !self.exists() {
             self.end = self.end.max(end);
             return Ok(None);
         }
-        Ok(Some(Box::new(move |directory, name| chunks::change(directory, name, &changed, end))))
+        let new = self.new_tree(None)?;
+        Ok(Some(Box::new(move |directory, name| {
+            editing::change(directory, name, end, |edits| {
+                for (at, path, dataset) in changed {
+                    edits.change_named(&path, at, |at| ChangedDataset { at, ..dataset })?;
+                }
+                if new.members.is_empty() { Ok(()) } else { edits.add(&new).map(drop) }
+            })
+        })))
     }
 
     fn has_changed(&mut self, end: u64, beginning: Vec<u8>) {
@@ -138,7 +150,7 @@ impl Form for Hdf5 {
     }
 
     fn closing(&self) -> Result<FileEnd, Fault> {
-        let metadata = Hdf5Metadata::of(&self.tree(0)?, self.end).map_err(format_fault)?;
+        let metadata = Hdf5Metadata::of(&self.tree()?, self.end).map_err(format_fault)?;
         let gap = self.end.next_multiple_of(8) - self.end;
         let ending = [vec![0; gap as usize], metadata.bytes].concat();
         Ok(FileEnd { beginning: metadata.superblock, ending })
@@ -183,6 +195,7 @@ impl Form for Hdf5 {
         let added = new.iter().enumerate().try_for_each(|(number, one)| {
             let (ask, element) = one;
             check_path(&ask.name, &self.names())?;
+            self.check_no_group(&ask.name)?;
             let given = options.fill_value.as_ref();
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
             let fill = fill.map_err(format_fault)?.unwrap_or_else(|| vec![0; element.bytes() as usize]);
@@ -198,8 +211,46 @@ impl Form for Hdf5 {
         });
         // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file.
         let first = if self.options.netcdf { 0 } else { before.arrays };
-        let added = added.and_then(|()| Hdf5Metadata::check(&self.tree(first)?).map_err(format_fault));
+        let added =
+            added.and_then(|()| Hdf5Metadata::check(&self.tree_of(self.arrays[first..].iter())?).map_err(format_fault));
         added.inspect_err(|_| self.back_to(before))
+    }
+
+    fn takes_new(&self) -> bool {
+        !self.options.netcdf
+    }
+
+    fn are_added(&mut self, first: usize) {
+        let paths: Vec<String> = self.arrays[first..].iter().map(|held| held.array.name.clone()).collect();
+        paths.iter().for_each(|path| self.note_groups(path));
+        if self.exists() {
+            self.settle();
+        }
+    }
+
+    fn groups(&self) -> Option<Vec<String>> {
+        Some(self.all_groups())
+    }
+
+    fn group_attributes(&self, path: &str) -> Map<String, Value> {
+        let found = self.groups.iter().find(|group| group.path == path);
+        found.map(|group| group.attributes.clone()).unwrap_or_default()
+    }
+
+    fn steps(&self) -> Vec<String> {
+        self.groups.iter().filter(|group| group.is_step).map(|group| group.path.clone()).collect()
+    }
+
+    fn hidden_in(&self, number: usize) -> Option<&str> {
+        self.step_of(&self.arrays[number].array.name)
+    }
+
+    fn change_of(&self, edit: &Edit) -> Result<Option<ChangeFile>, Fault> {
+        self.changing(edit)
+    }
+
+    fn has_edited(&mut self, edit: &Edit) -> Vec<usize> {
+        self.has_changed_by(edit)
     }
 
     fn back_to(&mut self, before: FileSize) {

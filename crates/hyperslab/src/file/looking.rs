@@ -5,7 +5,7 @@ use super::{File, missing};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
 use crate::error::Error;
-use hyperslab_format::zarr::{AttributeEdit, Value};
+use hyperslab_format::zarr::Value;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
 
@@ -13,15 +13,14 @@ impl File {
     /// Names of the arrays that are shown, as [`File::arrays`]. Local.
     pub(crate) fn names(&self) -> Result<Vec<String>, Error> {
         let inside = self.inside();
-        let shown = self.shown(&inside);
-        Ok(inside.form.names().into_iter().take(shown).map(String::from).collect())
+        Ok(self.shown(&inside).into_iter().map(|(_, name)| name).collect())
     }
 
     /// What lies in the file and is no array that can be read here: names, and why. Local.
     pub fn others(&self) -> Vec<(String, Unread)> {
         let inside = self.inside();
         let others = inside.form.others().into_iter().flatten();
-        others.map(|(name, why)| (name.clone(), why.clone())).collect()
+        others.filter_map(|(name, why)| Some((name.strip_prefix(&self.within)?.to_string(), why.clone()))).collect()
     }
 
     /// Whether a library of netCDF-4 made the HDF5 file. Local.
@@ -29,9 +28,16 @@ impl File {
         self.inside().form.is_netcdf4()
     }
 
-    /// Files have no groups. Local.
-    pub(crate) fn groups(&self) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
+    /// Names of the groups in it, where the format has any. Local.
+    ///
+    /// # Errors
+    /// Never: all ranks know them.
+    pub fn groups(&self) -> Result<Vec<String>, Error> {
+        let groups = self.inside().form.groups().unwrap_or_default();
+        let here = groups.iter().filter_map(|path| path.strip_prefix(&self.within));
+        let mut names: Vec<String> = here.filter(|name| !name.contains('/')).map(String::from).collect();
+        names.sort();
+        Ok(names)
     }
 
     /// What an array is. Local.
@@ -41,12 +47,13 @@ impl File {
     pub fn look_at(&self, name: &str) -> Result<Info, Error> {
         let inside = self.inside();
         let shown = self.shown(&inside);
-        let names: Vec<&str> = inside.form.names().into_iter().take(shown).collect();
-        let number = names
-            .iter()
-            .position(|known| *known == name)
-            .ok_or_else(|| missing(&*inside.form, &self.path(), name, &names))?;
-        Ok(info(&*inside.form, number))
+        match shown.iter().find(|(_, known)| known == name) {
+            Some((number, _)) => Ok(info(&*inside.form, *number)),
+            None => {
+                let names: Vec<&str> = shown.iter().map(|(_, name)| name.as_str()).collect();
+                Err(missing(&*inside.form, &self.path(), name, &names).into())
+            }
+        }
     }
 
     /// What arrays are, on all ranks alike: each knows it. Collective by name only.
@@ -71,49 +78,22 @@ impl File {
     /// This rank's own, when there is none of that name, or a request is writing to the file.
     pub(crate) fn look_at_settled(&self, name: &str) -> Result<Info, Error> {
         self.check_settled()?;
-        self.look_at(name)
+        let found = self.look_at(name)?;
+        self.check_published(name)?;
+        Ok(found)
     }
 
-    /// Refuses an everyday change that would move what lies in a file. Collective by name only.
-    fn refuse(&self, doing: &str, hint: &str) -> Result<(), Error> {
-        let what = format!("{doing} of '{}'", self.path().display());
-        let text = format!("{doing} would move what lies behind it in the file");
-        Err(self.comm.attend_with(&what, Fault::new(FaultKind::Unsupported, text).hint(hint)))
-    }
-
-    /// Attributes stand before the elements. Collective.
-    ///
-    /// # Errors
-    /// Always, the same on all ranks.
-    pub(crate) fn edit_attributes(&self, _name: &str, _edit: &AttributeEdit) -> Result<(), Error> {
-        self.refuse(
-            "changing attributes",
-            "give attributes= when the file or the array is made; a Zarr store can change them",
-        )
-    }
-
-    /// Arrays lie one after another. Collective.
-    ///
-    /// # Errors
-    /// Always, the same on all ranks.
-    pub(crate) fn delete(&self, _name: &str) -> Result<(), Error> {
-        self.refuse("deleting an array", "write a new file with the others")
-    }
-
-    /// Names stand before the elements. Collective.
-    ///
-    /// # Errors
-    /// Always, the same on all ranks.
-    pub(crate) fn rename(&self, _old: &str, _new: &str) -> Result<(), Error> {
-        self.refuse("renaming an array", "write a new file with the new name")
-    }
-
-    /// Arrays lie one after another. Collective.
-    ///
-    /// # Errors
-    /// Always, the same on all ranks.
-    pub(crate) fn resize(&self, _name: &str, _shape: &[u64]) -> Result<(), Error> {
-        self.refuse("resizing an array", "append() adds records to a NetCDF file; a Zarr array can be resized")
+    /// Refuses to look by this rank alone for what is in no group yet.
+    pub(super) fn check_published(&self, name: &str) -> Result<(), Fault> {
+        let number = self.numbers(&[name])?[0];
+        match self.inside().form.hidden_in(number) {
+            None => Ok(()),
+            Some(step) => {
+                let text = format!("'{name}' is in step '{step}', which is not published");
+                Err(Fault::new(FaultKind::Invalid, text)
+                    .hint("read it by a collective call, or after the step has ended"))
+            }
+        }
     }
 
     /// Looks again how far the file goes, where its arrays may grow: others may have appended to it. Collective.

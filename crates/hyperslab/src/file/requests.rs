@@ -46,6 +46,7 @@ impl File {
     /// This rank's own.
     pub fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
         self.check_settled()?;
+        self.check_published(name)?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let file = File { comm: comm.clone(), ..self.clone() };
             file.read(&[name], ReadOptions { holding: None, holdings: Vec::new(), ..options })

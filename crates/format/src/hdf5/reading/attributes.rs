@@ -35,8 +35,14 @@ impl Hdf5File {
             };
             found.push((message.order.map(u32::from), attribute));
         }
-        if let Some(message) = header.find(MessageKind::AttributeInfo) {
-            dense(&fetcher, &message.body, &mut found)?;
+        for DenseAttribute { order, shared, body } in dense_attributes(&fetcher, &header)? {
+            let attribute = if shared {
+                let cause = fetcher.context.unsupported("attributes of their own", "one in a table of shared messages");
+                (String::new(), Err(cause))
+            } else {
+                attribute(&fetcher, &body)
+            };
+            found.push((order, attribute));
         }
         if found.iter().all(|(order, _)| order.is_some()) {
             found.sort_by_key(|(order, _)| *order);
@@ -47,29 +53,40 @@ impl Hdf5File {
     }
 }
 
+/// An attribute that lies in a heap.
+pub(super) struct DenseAttribute {
+    pub(super) order: Option<u32>,
+    /// Whether it is only said where it is.
+    pub(super) shared: bool,
+    pub(super) body: Vec<u8>,
+}
+
 /// Attributes in a heap, to which records of a tree lead.
-fn dense(fetcher: &Fetcher, info: &[u8], found: &mut Vec<(Option<u32>, NamedAttribute)>) -> Result<(), Error> {
-    let mut fields = fetcher.fields(info, "attribute info message");
+pub(super) fn dense_attributes(fetcher: &Fetcher, header: &ObjectHeader) -> Result<Vec<DenseAttribute>, Error> {
+    let Some(info) = header.find(MessageKind::AttributeInfo) else { return Ok(Vec::new()) };
+    let mut fields = fetcher.fields(&info.body, "attribute info message");
     fields.version(0..=0)?;
     let flags = fields.byte()?;
     fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
     let (heap, names) = (fields.address()?, fields.address()?);
-    let Some((heap, names)) = heap.zip(names) else { return Ok(()) };
+    let Some((heap, names)) = heap.zip(names) else { return Ok(Vec::new()) };
     let heap = FractalHeap::read(fetcher, heap)?;
     let (_, records) = all_records(fetcher, names, &[8])?;
+    let mut found = Vec::with_capacity(records.len());
     for record in &records {
         let mut fields = fetcher.fields(record, "record of an attribute");
         let id = fields.take(heap.id_bytes())?;
         let (message_flags, order) = (fields.byte()?, fields.four()?);
-        let attribute = if message_flags & 2 != 0 {
-            let cause = fetcher.context.unsupported("attributes of their own", "one in a table of shared messages");
-            (String::new(), Err(cause))
-        } else {
-            attribute(fetcher, &heap.object(id)?)
-        };
-        found.push(((flags & 1 != 0).then_some(order), attribute));
+        let shared = message_flags & 2 != 0;
+        let body = if shared { Vec::new() } else { heap.object(id)?.to_vec() };
+        found.push(DenseAttribute { order: (flags & 1 != 0).then_some(order), shared, body });
     }
-    Ok(())
+    Ok(found)
+}
+
+/// The name of an attribute, by its message.
+pub(super) fn attribute_name(fetcher: &Fetcher, message: &[u8]) -> Result<String, Error> {
+    Ok(AttributeParts::of(&mut fetcher.fields(message, "attribute message"))?.name)
 }
 
 /// Attribute message, versions 1 to 3.

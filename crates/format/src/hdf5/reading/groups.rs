@@ -25,16 +25,14 @@ impl Hdf5File {
             return Err(fetcher.context.corrupt(format!("a group at byte {address}"), "another object"));
         }
         if let Some(message) = header.find(MessageKind::SymbolTable) {
-            let mut fields = fetcher.fields(&message.body, "symbol table message");
-            let (tree, heap) = (fields.place()?, fields.place()?);
-            return old_links(&fetcher, tree, heap);
+            return old_links(&fetcher, &message.body);
         }
         let mut links = Vec::new();
         for message in header.messages.iter().filter(|message| message.is(MessageKind::Link)) {
             links.push(link(&mut fetcher.fields(&message.body, "link message"))?);
         }
-        if let Some(message) = header.find(MessageKind::LinkInfo) {
-            dense_links(&fetcher, &message.body, &mut links)?;
+        for object in dense_links(&fetcher, &header)? {
+            links.push(link(&mut fetcher.fields(&object, "link message"))?);
         }
         if links.iter().all(|(order, _)| order.is_some()) {
             links.sort_by_key(|(order, _)| *order);
@@ -57,10 +55,10 @@ impl Hdf5File {
 }
 
 /// A link and, where it is counted, when it was made.
-type Ordered = (Option<u64>, Link);
+pub(super) type Ordered = (Option<u64>, Link);
 
 /// Link message.
-fn link(fields: &mut FieldReader) -> Result<Ordered, Error> {
+pub(super) fn link(fields: &mut FieldReader) -> Result<Ordered, Error> {
     fields.version(1..=1)?;
     let flags = fields.byte()?;
     let kind = if flags & 8 != 0 { fields.byte()? } else { 0 };
@@ -87,28 +85,31 @@ fn link(fields: &mut FieldReader) -> Result<Ordered, Error> {
     Ok((order, Link { name, member }))
 }
 
-/// Links in a heap, to which records of a tree lead.
-fn dense_links(fetcher: &Fetcher, info: &[u8], links: &mut Vec<Ordered>) -> Result<(), Error> {
-    let mut fields = fetcher.fields(info, "link info message");
+/// Messages of links that lie in a heap, to which records of a tree lead.
+pub(super) fn dense_links(fetcher: &Fetcher, header: &ObjectHeader) -> Result<Vec<Vec<u8>>, Error> {
+    let Some(info) = header.find(MessageKind::LinkInfo) else { return Ok(Vec::new()) };
+    let mut fields = fetcher.fields(&info.body, "link info message");
     fields.version(0..=0)?;
     let flags = fields.byte()?;
     fields.skip(if flags & 1 != 0 { 8 } else { 0 })?;
     let (heap, names) = (fields.address()?, fields.address()?);
-    let Some((heap, names)) = heap.zip(names) else { return Ok(()) };
+    let Some((heap, names)) = heap.zip(names) else { return Ok(Vec::new()) };
     let heap = FractalHeap::read(fetcher, heap)?;
     let (_, records) = all_records(fetcher, names, &[5])?;
+    let mut found = Vec::with_capacity(records.len());
     for record in &records {
         let mut fields = fetcher.fields(record, "record of a link");
         // A hash of the name.
         fields.skip(4)?;
-        let object = heap.object(fields.take(heap.id_bytes())?)?;
-        links.push(link(&mut fetcher.fields(&object, "link message"))?);
+        found.push(heap.object(fields.take(heap.id_bytes())?)?.to_vec());
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Links of an old group: a tree whose leaves lead to tables of symbols, with names in a heap.
-fn old_links(fetcher: &Fetcher, tree: u64, heap: u64) -> Result<Vec<Link>, Error> {
+pub(super) fn old_links(fetcher: &Fetcher, table: &[u8]) -> Result<Vec<Link>, Error> {
+    let mut fields = fetcher.fields(table, "symbol table message");
+    let (tree, heap) = (fields.place()?, fields.place()?);
     let mut all = OldLinks { fetcher, heap: LocalHeap::read(fetcher, heap)?, links: Vec::new() };
     TreeV1 { fetcher, kind: 0, key_bytes: fetcher.widths.length.into() }.visit(tree, &mut all)?;
     Ok(all.links)

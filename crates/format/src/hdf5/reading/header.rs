@@ -21,7 +21,8 @@ pub enum ObjectKind {
 /// Kinds of messages that are read here, by their numbers (sections IV.A.2.a to y).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
-pub(super) enum MessageKind {
+pub(in crate::hdf5) enum MessageKind {
+    Nothing = 0x00,
     Dataspace = 0x01,
     LinkInfo = 0x02,
     Datatype = 0x03,
@@ -41,12 +42,12 @@ pub(super) enum MessageKind {
 
 /// A message.
 #[derive(Clone, Debug)]
-pub(super) struct HeaderMessage {
-    pub(super) kind: u16,
+pub(in crate::hdf5) struct HeaderMessage {
+    pub(in crate::hdf5) kind: u16,
     pub(super) flags: u8,
     /// When it was made, among others of its kind, where the header counts that.
     pub(super) order: Option<u16>,
-    pub(super) body: Vec<u8>,
+    pub(in crate::hdf5) body: Vec<u8>,
     /// Where the body is in the file \[B\].
     pub(super) at: u64,
     /// The block that has it, which ends with its checksum where headers have them: its first byte, and how many \[B\].
@@ -54,7 +55,7 @@ pub(super) struct HeaderMessage {
 }
 
 impl HeaderMessage {
-    pub(super) fn is(&self, kind: MessageKind) -> bool {
+    pub(in crate::hdf5) fn is(&self, kind: MessageKind) -> bool {
         self.kind == kind as u16
     }
 
@@ -68,6 +69,12 @@ impl HeaderMessage {
 #[derive(Debug)]
 pub(super) struct ObjectHeader {
     pub(super) messages: Vec<HeaderMessage>,
+    /// Version of its form, 1 or 2.
+    pub(super) version: u8,
+    /// Whether messages say when they were made.
+    pub(super) counted: bool,
+    /// The first block as it is in the file, and how many bytes come before its messages.
+    pub(super) first: (Vec<u8>, usize),
 }
 
 impl ObjectHeader {
@@ -76,8 +83,7 @@ impl ObjectHeader {
         let guess = fetcher.bytes_at_most(at, HEADER_BYTES_LIKELY)?;
         let (version, entered) = (if guess.starts_with(b"OHDR") { 2 } else { 1 }, RefCell::default());
         let parts = HeaderBlocks { fetcher, version, flags: 0, entered };
-        let messages = if parts.version == 2 { parts.read_new(at, guess)? } else { parts.read_old(at, guess)? };
-        Ok(ObjectHeader { messages })
+        if parts.version == 2 { parts.read_new(at, guess) } else { parts.read_old(at, guess) }
     }
 
     /// The first message of a kind.
@@ -118,18 +124,19 @@ struct HeaderBlocks<'a> {
 
 impl HeaderBlocks<'_> {
     /// Version 1: no signature, no checksum.
-    fn read_old(&self, at: u64, guess: Vec<u8>) -> Result<Vec<HeaderMessage>, Error> {
+    fn read_old(&self, at: u64, guess: Vec<u8>) -> Result<ObjectHeader, Error> {
         let mut fields = self.fetcher.fields(&guess, "object header");
         fields.version(1..=1)?;
         // Reserved, number of messages, and of links to the object.
         fields.skip(7)?;
         let bytes = u64::from(fields.four()?);
         let block = self.fetcher.extended(at, guess, bytes + 16)?;
-        self.follow(self.messages(&block[16..], (at, 16, block.len()))?)
+        let messages = self.follow(self.messages(&block[16..], (at, 16, block.len()))?)?;
+        Ok(ObjectHeader { messages, version: 1, counted: false, first: (block, 16) })
     }
 
     /// Version 2.
-    fn read_new(mut self, at: u64, guess: Vec<u8>) -> Result<Vec<HeaderMessage>, Error> {
+    fn read_new(mut self, at: u64, guess: Vec<u8>) -> Result<ObjectHeader, Error> {
         let mut fields = self.fetcher.fields(&guess, "object header");
         fields.skip(4)?;
         fields.version(2..=2)?;
@@ -142,7 +149,8 @@ impl HeaderBlocks<'_> {
         let whole = whole.ok_or_else(|| self.fetcher.context.corrupt("a header in the file", format!("{bytes} B")))?;
         let block = self.fetcher.extended(at, guess, whole)?;
         let body = self.fetcher.verified(at, &block)?;
-        self.follow(self.messages(&body[begin..], (at, begin, block.len()))?)
+        let messages = self.follow(self.messages(&body[begin..], (at, begin, block.len()))?)?;
+        Ok(ObjectHeader { messages, version: 2, counted: self.flags & 4 != 0, first: (block, begin) })
     }
 
     /// Adds the messages of continuations, and of theirs.

@@ -12,6 +12,7 @@ mod attributes;
 mod chunks;
 mod datasets;
 mod datatypes;
+mod drafts;
 mod fetch;
 mod fields;
 mod grid;
@@ -32,6 +33,8 @@ mod tree_v2;
 mod values;
 
 pub use attributes::NamedAttribute;
+pub(super) use drafts::HeaderDraft;
+pub(super) use header::MessageKind;
 pub use header::ObjectKind;
 pub(super) use slots::ChangedBlock;
 pub use superblock::{Hdf5File, SIGNATURE};

@@ -18,6 +18,11 @@ pub(in crate::hdf5) struct ChangedBlock {
 }
 
 impl ChangedBlock {
+    /// One that is replaced by what is made.
+    pub(super) fn of(at: u64, before: Vec<u8>, after: Vec<u8>) -> ChangedBlock {
+        ChangedBlock { at, before, after, checked: false }
+    }
+
     /// Sets a number of 8 bytes at this place of the file, which is in the block.
     fn set(&mut self, at: u64, value: u64) {
         let begin = (at - self.at) as usize;
@@ -36,6 +41,16 @@ impl Hdf5File {
     /// # Errors
     /// When its addresses are not those of a file without a user block.
     pub(in crate::hdf5) fn ending_at(&self, source: &dyn MetadataSource, end: u64) -> Result<ChangedBlock, Error> {
+        self.superblock(source, end, false)
+    }
+
+    /// The same; where `forgets`, it no longer says where the links of the root lie, which old files say a second time there.
+    pub(in crate::hdf5) fn superblock(
+        &self,
+        source: &dyn MetadataSource,
+        end: u64,
+        forgets: bool,
+    ) -> Result<ChangedBlock, Error> {
         let context = Context::new("change HDF5 file", &self.name);
         if self.widths.base != 0 || self.widths.offset != 8 || self.widths.length != 8 {
             let expected = "addresses of 8 B from the start of the file";
@@ -43,13 +58,17 @@ impl Hdf5File {
         }
         // Section II.A: behind the base address come that of free space, or of an extension, and the end.
         let (bytes, place, checked) = match self.version() {
-            0 => (48, 40, false),
-            1 => (52, 44, false),
+            0 => (96, 40, false),
+            1 => (100, 44, false),
             _ => (48, 28, true),
         };
         let before = Fetcher::new(source, self.widths, context).bytes(0, bytes)?;
         let mut block = ChangedBlock { at: 0, after: before.clone(), before, checked };
         block.set(place, end);
+        if forgets && !checked {
+            // What kind of copy it is, four bytes that are kept, and the copy (section III.C).
+            block.after[bytes as usize - 24..].fill(0);
+        }
         Ok(block)
     }
 

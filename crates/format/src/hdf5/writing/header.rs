@@ -4,7 +4,7 @@ use crate::error::{Context, Error};
 use crate::hdf5::lookup3::checked;
 
 /// Most bytes of a message: its length has 16 bits, and libraries use a little less.
-pub(super) const MESSAGE_BYTES_MAX: usize = 65_535 - 16;
+pub(in crate::hdf5) const MESSAGE_BYTES_MAX: usize = 65_535 - 16;
 
 /// Bytes of the length of the header are counted with 32 bits; the order of attributes is kept, and an index of it promised.
 const FLAGS: u8 = 0b0000_1110;

@@ -7,7 +7,7 @@
 use super::header::NewHeader;
 use super::messages;
 use super::tree::node_counts;
-use crate::hdf5::content::NOWHERE;
+use crate::hdf5::content::{LinkTarget, NOWHERE};
 
 /// Most links that a header has.
 pub(super) const COMPACT_MAX: usize = 4096;
@@ -24,20 +24,21 @@ pub(super) fn compact(header: &mut NewHeader, all: &[(&str, u64)]) {
     header.message(messages::LINK_INFO, &messages::link_info(all.len()));
     header.message(messages::GROUP_INFO, &messages::GROUP_INFO_BODY);
     for (order, (name, at)) in all.iter().enumerate() {
-        header.message(messages::LINK, &messages::link(name, order as u64, *at));
+        header.message(messages::LINK, &messages::link(name, Some(order as u64), *at));
     }
 }
 
 /// The message of a table that begins at this address: its heap comes first.
-pub(super) fn table_message(at: u64) -> Vec<u8> {
+pub(in crate::hdf5) fn table_message(at: u64) -> Vec<u8> {
     [(at + HEAP_HEAD_BYTES).to_le_bytes(), at.to_le_bytes()].concat()
 }
 
-/// Heap head, tree with its root first, symbols, names; from this address on.
-pub(super) fn table(all: &[(&str, u64)], at: u64) -> Vec<u8> {
+/// Heap head, tree with its root first, symbols, names; from this address on. Links lead to objects, or are soft.
+pub(in crate::hdf5) fn table(all: &[(&str, LinkTarget)], at: u64) -> Vec<u8> {
     let mut sorted = all.to_vec();
     sorted.sort_unstable_by_key(|(name, _)| name.as_bytes());
-    let levels = node_counts(sorted.len().div_ceil(SYMBOLS_MAX), CHILDREN_MAX);
+    // The root is there, also where it leads to nothing.
+    let levels = node_counts(sorted.len().div_ceil(SYMBOLS_MAX).max(1), CHILDREN_MAX);
     let nodes: usize = levels.iter().sum();
     let tree_at = at + HEAP_HEAD_BYTES;
     let symbols_at = tree_at + (nodes * TREE_NODE_BYTES) as u64;
@@ -63,17 +64,28 @@ pub(super) fn table(all: &[(&str, u64)], at: u64) -> Vec<u8> {
 }
 
 /// A node of these symbols, and where the name of the last lies in the heap.
-fn symbol_node(some: &[(&str, u64)], names: &mut Vec<u8>) -> (Vec<u8>, u64) {
+fn symbol_node(some: &[(&str, LinkTarget)], names: &mut Vec<u8>) -> (Vec<u8>, u64) {
     let mut node = b"SNOD\x01\0".to_vec();
     node.extend((some.len() as u16).to_le_bytes());
     let mut last = 0;
-    for (name, at) in some {
-        last = names.len() as u64;
-        names.extend_from_slice(name.as_bytes());
+    let mut keep = |text: &str| {
+        let at = names.len() as u64;
+        names.extend_from_slice(text.as_bytes());
         names.resize((names.len() + 1).next_multiple_of(8), 0);
+        at
+    };
+    for (name, target) in some {
+        last = keep(name);
         node.extend(last.to_le_bytes());
-        node.extend(at.to_le_bytes());
-        node.extend([0; 24]);
+        match target {
+            LinkTarget::Object(at) => node.extend([&at.to_le_bytes()[..], &[0; 24]].concat()),
+            LinkTarget::Soft(path) => {
+                let path = keep(path) as u32;
+                node.extend([&NOWHERE.to_le_bytes()[..], &2u32.to_le_bytes(), &[0; 4]].concat());
+                node.extend([&path.to_le_bytes()[..], &[0; 12]].concat());
+            }
+            LinkTarget::External { .. } | LinkTarget::Unknown(_) => unreachable!("such links lie in headers only"),
+        }
     }
     node.resize(SYMBOL_NODE_BYTES, 0);
     (node, last)
@@ -86,7 +98,9 @@ fn tree(mut children: Vec<(u64, u64)>, levels: &[usize], at: u64) -> Vec<u8> {
         let first: usize = levels[level + 1..].iter().sum();
         let place = |number: usize| at + ((first + number) * TREE_NODE_BYTES) as u64;
         let (mut above, mut before) = (Vec::with_capacity(count), 0);
-        for (number, some) in children.chunks(CHILDREN_MAX).enumerate() {
+        let nothing: &[(u64, u64)] = &[];
+        let nodes = if children.is_empty() { vec![nothing] } else { children.chunks(CHILDREN_MAX).collect() };
+        for (number, some) in nodes.into_iter().enumerate() {
             let mut node = b"TREE".to_vec();
             node.extend([0, level as u8]);
             node.extend((some.len() as u16).to_le_bytes());

@@ -112,14 +112,17 @@ pub(super) fn layout(dataset: &NewDataset, index: u64) -> Vec<u8> {
             let bytes = dataset.shape.iter().product::<u64>() * u64::from(dataset.datatype.bytes());
             [&[3, 1][..], &at.unwrap_or(NOWHERE).to_le_bytes(), &bytes.to_le_bytes()].concat()
         }
-        NewStorage::Chunked { chunk, .. } => {
-            let mut bytes = vec![3, 2, chunk.len() as u8 + 1];
-            bytes.extend(index.to_le_bytes());
-            chunk.iter().for_each(|extent| bytes.extend((*extent as u32).to_le_bytes()));
-            bytes.extend(dataset.datatype.bytes().to_le_bytes());
-            bytes
-        }
+        NewStorage::Chunked { chunk, .. } => chunked_layout(chunk, dataset.datatype.bytes(), index),
     }
+}
+
+/// The same of chunks of elements of so many bytes, whose index lies there.
+pub(in crate::hdf5) fn chunked_layout(chunk: &[u64], element: u32, index: u64) -> Vec<u8> {
+    let mut bytes = vec![3, 2, chunk.len() as u8 + 1];
+    bytes.extend(index.to_le_bytes());
+    chunk.iter().for_each(|extent| bytes.extend((*extent as u32).to_le_bytes()));
+    bytes.extend(element.to_le_bytes());
+    bytes
 }
 
 /// Section IV.A.2.l, version 2: names of filters that everybody knows are left out.
@@ -153,11 +156,11 @@ pub(super) fn link_info(links: usize) -> Vec<u8> {
 /// Section IV.A.2.k, with all as it is by default.
 pub(super) const GROUP_INFO_BODY: [u8; 2] = [0, 0];
 
-/// Section IV.A.2.g: a hard link.
-pub(super) fn link(name: &str, order: u64, at: u64) -> Vec<u8> {
-    // Two bytes of length, an order, and a character set.
-    let mut bytes = vec![1, 0b1_0101];
-    bytes.extend(order.to_le_bytes());
+/// Section IV.A.2.g: a hard link; `order` is when it was made, where the group counts that.
+pub(in crate::hdf5) fn link(name: &str, order: Option<u64>, at: u64) -> Vec<u8> {
+    // Two bytes of length, perhaps an order, and a character set.
+    let mut bytes = vec![1, 0b1_0001 | u8::from(order.is_some()) << 2];
+    order.into_iter().for_each(|order| bytes.extend(order.to_le_bytes()));
     bytes.push(1);
     bytes.extend((name.len() as u16).to_le_bytes());
     bytes.extend_from_slice(name.as_bytes());

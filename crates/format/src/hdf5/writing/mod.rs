@@ -14,11 +14,16 @@ mod new;
 mod scales;
 mod tree;
 
-use super::content::NOWHERE;
+use super::content::{Hdf5Attribute, LinkTarget, NOWHERE};
+use super::lookup3::checked;
 use super::policy::NAME_BYTES_MAX;
+use super::reading::SIGNATURE;
 use crate::error::{Context, Error};
+pub(super) use header::MESSAGE_BYTES_MAX;
 use header::NewHeader;
 use heap::Heap;
+pub(super) use links::{table, table_message};
+pub(super) use messages::{chunked_layout, link};
 pub use new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewGroup, NewMember, NewStorage};
 pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
 use std::collections::BTreeSet;
@@ -67,14 +72,53 @@ impl Hdf5Metadata {
     }
 }
 
+/// Objects for groups of a file that exists.
+pub(super) struct NewObjects {
+    /// All of them, from the given address on.
+    pub(super) bytes: Vec<u8>,
+    /// Names of those that are not in each other, and the addresses of their headers.
+    pub(super) members: Vec<(String, u64)>,
+    /// Paths of the datasets among them, and the addresses of their headers.
+    pub(super) datasets: Vec<(String, u64)>,
+}
+
+impl NewObjects {
+    /// What is in this group, which lies in the file at this path with a `/` at its end.
+    ///
+    /// # Errors
+    /// As [`Hdf5Metadata::of`].
+    pub(super) fn of(group: &NewGroup, path: &str, at: u64) -> Result<NewObjects, Error> {
+        check_names(group, path)?;
+        let scaled = scales::with_scales(group)?;
+        let mut first = WritePass::default();
+        first.members(&scaled, path)?;
+        let mut places = Places { at, ..Places::default() };
+        places.give(&first);
+        let mut second = WritePass { places, ..WritePass::default() };
+        let members = second.members(&scaled, path)?;
+        let members = members.into_iter().map(|(name, at)| (name.to_string(), at)).collect();
+        Ok(NewObjects { bytes: second.bytes(at), members, datasets: second.datasets })
+    }
+}
+
+/// Messages of attributes, for an object of a file that exists, and the values of variable length that they lead to, which lie
+/// from this address on.
+pub(super) fn attributes(all: &[Hdf5Attribute], path: &str, at: u64) -> Result<(Vec<Vec<u8>>, Vec<u8>), Error> {
+    let mut pass = WritePass::default();
+    pass.places.heap = at;
+    let each = all.iter().map(|attribute| pass.attribute(&scales::NewAttribute::of(attribute), path));
+    let messages = each.collect::<Result<Vec<_>, Error>>()?;
+    Ok((messages, pass.heap.bytes()))
+}
+
 /// Section II.A of the specification, version 2.
 fn superblock(root: u64, end: u64) -> Vec<u8> {
-    let mut bytes = super::SIGNATURE.to_vec();
+    let mut bytes = SIGNATURE.to_vec();
     bytes.extend([2, 8, 8, 0]);
     for address in [0, NOWHERE, end, root] {
         bytes.extend(address.to_le_bytes());
     }
-    super::lookup3::checked(bytes)
+    checked(bytes)
 }
 
 fn check_names(group: &NewGroup, path: &str) -> Result<(), Error> {
@@ -135,6 +179,8 @@ struct WritePass {
     /// Links of groups that have many.
     tables: Vec<Vec<u8>>,
     heap: Heap,
+    /// Paths of datasets, and the addresses of their headers.
+    datasets: Vec<(String, u64)>,
 }
 
 impl WritePass {
@@ -148,15 +194,7 @@ impl WritePass {
         // A place in the list, which its members come behind.
         let number = self.headers.len();
         self.headers.push(Vec::new());
-        let mut links = Vec::new();
-        for (name, member) in &group.members {
-            let path = format!("{path}{name}");
-            let at = match member {
-                scales::ScaledMember::Group(group) => self.group(group, &format!("{path}/"))?,
-                scales::ScaledMember::Dataset(dataset) => self.dataset(dataset, &path)?,
-            };
-            links.push((name.as_str(), at));
-        }
+        let links = self.members(group, path)?;
         let mut header = NewHeader::default();
         self.links(&mut header, &links);
         self.attributes(&mut header, &group.attributes, path)?;
@@ -164,12 +202,26 @@ impl WritePass {
         Ok(self.header_at(number))
     }
 
+    /// Makes all that is in a group; gives names and addresses.
+    fn members<'a>(&mut self, group: &'a scales::Scaled, path: &str) -> Result<Vec<(&'a str, u64)>, Error> {
+        let each = group.members.iter().map(|(name, member)| {
+            let path = format!("{path}{name}");
+            let at = match member {
+                scales::ScaledMember::Group(group) => self.group(group, &format!("{path}/"))?,
+                scales::ScaledMember::Dataset(dataset) => self.dataset(dataset, &path)?,
+            };
+            Ok((name.as_str(), at))
+        });
+        each.collect()
+    }
+
     fn links(&mut self, header: &mut NewHeader, all: &[(&str, u64)]) {
         if all.len() <= links::COMPACT_MAX {
             return links::compact(header, all);
         }
         let at = self.places.tables.get(self.tables.len()).copied().unwrap_or(0);
-        self.tables.push(links::table(all, at));
+        let all: Vec<_> = all.iter().map(|(name, at)| (*name, LinkTarget::Object(*at))).collect();
+        self.tables.push(links::table(&all, at));
         header.message(messages::SYMBOL_TABLE, &links::table_message(at));
     }
 
@@ -199,6 +251,7 @@ impl WritePass {
         }
         self.attributes(&mut header, &scaled.attributes, path)?;
         self.headers[number] = header.bytes(&context)?;
+        self.datasets.push((path.to_string(), self.header_at(number)));
         Ok(self.header_at(number))
     }
 
@@ -212,17 +265,21 @@ impl WritePass {
         }
         header.message(messages::ATTRIBUTE_INFO, &messages::attribute_info(all.len()));
         for (order, attribute) in all.iter().enumerate() {
-            let elements = attribute.elements(&mut self.heap, self.places.heap, &self.places.headers);
-            let context = Context::new("make the HDF5 attribute", &attribute.name);
-            let made = messages::attribute(attribute, &elements, &context)?;
-            if made.len() > header::MESSAGE_BYTES_MAX {
-                let found = format!("{} B at `{path}`", made.len());
-                let error = context.invalid(format!("at most {} B", header::MESSAGE_BYTES_MAX), found);
-                return Err(error.with_hint("keep large values in a dataset"));
-            }
-            header.ordered(messages::ATTRIBUTE, order as u16, &made);
+            header.ordered(messages::ATTRIBUTE, order as u16, &self.attribute(attribute, path)?);
         }
         Ok(())
+    }
+
+    fn attribute(&mut self, attribute: &scales::NewAttribute, path: &str) -> Result<Vec<u8>, Error> {
+        let elements = attribute.elements(&mut self.heap, self.places.heap, &self.places.headers);
+        let context = Context::new("make the HDF5 attribute", &attribute.name);
+        let made = messages::attribute(attribute, &elements, &context)?;
+        if made.len() <= MESSAGE_BYTES_MAX {
+            return Ok(made);
+        }
+        let found = format!("{} B at `{path}`", made.len());
+        let error = context.invalid(format!("at most {MESSAGE_BYTES_MAX} B"), found);
+        Err(error.with_hint("keep large values in a dataset"))
     }
 
     /// All of it, from this address on, where everything lies as it was given.

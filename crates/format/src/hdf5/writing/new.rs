@@ -27,7 +27,7 @@ pub enum NewMember {
 }
 
 impl NewMember {
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::hdf5) fn name(&self) -> &str {
         match self {
             NewMember::Group(group) => &group.name,
             NewMember::Dataset(dataset) => &dataset.name,

@@ -39,7 +39,7 @@ pub(super) struct NewAttribute {
 }
 
 impl NewAttribute {
-    fn of(attribute: &Hdf5Attribute) -> NewAttribute {
+    pub(super) fn of(attribute: &Hdf5Attribute) -> NewAttribute {
         let Hdf5Attribute { name, datatype, shape, value } = attribute.clone();
         NewAttribute { name, datatype, shape, content: AttributeContent::Given(value) }
     }

@@ -5,11 +5,11 @@ use super::elements::{Cut, ElementsAt, grid};
 use super::policy::{CHUNKS_MAX, GROWING_BYTES_MIN, USUAL_BYTES_MAX};
 use super::told::Bytes;
 use crate::error::format_fault;
-use crate::file::form::{FileChange, NewPlaces, TouchedPart};
+use crate::file::form::{NewPlaces, TouchedPart};
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_collective::natural_chunks;
-use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, Hdf5Change, Hdf5File, Pipeline};
+use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, DatasetStorage, Hdf5Edit, Hdf5File, Pipeline};
 use hyperslab_layout::mesh::{ravel, unravel, volume};
 use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
 use hyperslab_layout::{ElementType, Section, Stored, cut, tuple};
@@ -72,6 +72,9 @@ impl Hdf5Array {
         TouchedPart { section, room }: TouchedPart,
         (directory, name): (&dyn Names, &Arc<str>),
     ) -> Result<Stored, Fault> {
+        if self.place == ElementsAt::Named {
+            return stretch(stored, &self.array.name, (directory, name));
+        }
         let Some((chunk, filters)) = self.place.chunk() else { return Ok(stored) };
         let ranges = touched(&self.array.shape, chunk, section);
         let count = ranges.iter().map(|range| range.end - range.start).try_fold(1u64, u64::checked_mul);
@@ -87,7 +90,8 @@ impl Hdf5Array {
             ElementsAt::InRoom { places, .. } => made(&self.array.shape, (chunk, places), &ranges, name),
             ElementsAt::Chunked { header, .. } => {
                 count.clone()?;
-                found((&self.array.shape, chunk), (*header, &filters), &ranges, (directory, name))?
+                let dataset = (*header, &*self.array.name);
+                found((&self.array.shape, chunk), (dataset, &filters), &ranges, (directory, name))?
             }
             _ => return Ok(stored),
         };
@@ -97,7 +101,7 @@ impl Hdf5Array {
         }
         if let ElementsAt::Chunked { header, .. } = &self.place {
             filters.check_written(&self.array.name).map_err(format_fault)?;
-            check_changeable(*header, (directory, name))?;
+            check_changeable((*header, &self.array.name), (directory, name))?;
         }
         let (shape, element, fill) = (&self.array.shape, self.array.element, stored.fill.clone());
         Ok(Stored { fill, ..Stored::in_room(shape, element, chunk, (from, table), Arc::new(filters)) })
@@ -107,7 +111,7 @@ impl Hdf5Array {
 /// Chunks of a file that exists, by their numbers in an array of this shape and these chunks.
 fn found(
     (shape, chunk): (&[u64], &[u64]),
-    (header, filters): (u64, &Pipeline),
+    (at, filters): ((Option<u64>, &str), &Pipeline),
     ranges: &[Range<u64>],
     (directory, name): (&dyn Names, &Arc<str>),
 ) -> Result<Table, Fault> {
@@ -115,7 +119,7 @@ fn found(
     let source = Bytes::of(directory, name, length);
     let look = || -> Result<_, hyperslab_format::Error> {
         let file = Hdf5File::open(&source, &directory.full(name))?;
-        let dataset = file.dataset_at(&source, header)?;
+        let dataset = file.dataset_named(&source, at)?;
         file.chunks(&source, &dataset, ranges)
     };
     let (grid, mut others) = (grid(shape, chunk), BTreeMap::new());
@@ -130,11 +134,31 @@ fn found(
     Ok(Table::of(name.clone(), chunks).with_others(others))
 }
 
+/// The elements of a dataset that lie in one stretch.
+fn stretch(stored: Stored, path: &str, (directory, name): (&dyn Names, &Arc<str>)) -> Result<Stored, Fault> {
+    let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
+    let dataset = Hdf5File::open(&source, &directory.full(name))
+        .and_then(|file| file.dataset_named(&source, (None, path)))
+        .map_err(format_fault)?;
+    match dataset.storage {
+        DatasetStorage::Contiguous { at: Some(at), .. } => {
+            let there = Stored::in_file(&stored.shape, stored.element, name.clone(), at);
+            Ok(Stored { fill: stored.fill, ..there })
+        }
+        _ => {
+            let text = format!("'{path}' lies elsewhere than where it was written");
+            Err(Fault::new(FaultKind::Busy, text).hint("somebody else has changed the file: open it again"))
+        }
+    }
+}
+
 /// Refuses to change a dataset of a file that exists whose header has no place for another index.
-fn check_changeable(header: u64, (directory, name): (&dyn Names, &Arc<str>)) -> Result<(), Fault> {
+fn check_changeable(at: (Option<u64>, &str), (directory, name): (&dyn Names, &Arc<str>)) -> Result<(), Fault> {
     let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
     Hdf5File::open(&source, &directory.full(name))
-        .and_then(|file| Hdf5Change::check(&file, &source, &file.dataset_at(&source, header)?))
+        .and_then(|file| {
+            Hdf5Edit::of(&file, &source, file.end().next_multiple_of(8))?.check(&file.dataset_named(&source, at)?)
+        })
         .map_err(format_fault)
 }
 
@@ -177,32 +201,21 @@ fn of_index(placed: Vec<PlacedChunk>) -> Result<Vec<ChunkPlace>, Fault> {
     Ok(all)
 }
 
+/// A dataset of a file that exists which changes: its header, where that is known, and its name.
+type ChangedArray = (Option<u64>, String, ChangedDataset);
+
 /// Notes where chunks of these arrays lie now; gives the datasets of a file that exists that change by that.
-pub(super) fn put(arrays: &mut [Hdf5Array], placed: NewPlaces) -> Result<Vec<ChangedDataset>, Fault> {
+pub(super) fn put(arrays: &mut [Hdf5Array], placed: NewPlaces) -> Result<Vec<ChangedArray>, Fault> {
     let mut changed = Vec::new();
     for (number, placed) in placed {
         let (places, held) = (of_index(placed)?, &mut arrays[number]);
         match held.place {
-            ElementsAt::Chunked { header: at, .. } => {
-                changed.push(ChangedDataset { at, shape: held.array.shape.clone(), places });
+            ElementsAt::Chunked { header, .. } => {
+                let dataset = ChangedDataset { at: header.unwrap_or(0), shape: held.array.shape.clone(), places };
+                changed.push((header, held.array.name.clone(), dataset));
             }
             _ => held.place.put(places),
         }
     }
     Ok(changed)
-}
-
-/// What is written to a file that exists, so that these datasets have changed; new metadata begin at this address.
-pub(super) fn change(
-    directory: &dyn Names,
-    name: &str,
-    changed: &[ChangedDataset],
-    at: u64,
-) -> Result<FileChange, Fault> {
-    let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
-    let made = Hdf5File::open(&source, &directory.full(name))
-        .and_then(|file| Hdf5Change::of(&file, &source, changed, at))
-        .map_err(format_fault)?;
-    let Hdf5Change { behind, in_place, before } = made;
-    Ok(FileChange { at, behind, in_place, before })
 }

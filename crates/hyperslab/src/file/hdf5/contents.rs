@@ -50,7 +50,7 @@ impl Hdf5Options {
         !self.attributes.is_empty() || !self.unlimited.is_empty()
     }
 
-    fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> Dialect {
         if self.netcdf { Dialect::Netcdf } else { Dialect::H5py }
     }
 }
@@ -66,6 +66,18 @@ pub(super) struct Hdf5Array {
     pub(super) fill: Vec<u8>,
     pub(super) dimensions: Option<Vec<Option<String>>>,
     pub(super) attributes: Map<String, Value>,
+    /// Whether no group has it yet: in a new file always, in one that exists until it is written, or its step published.
+    pub(super) is_new: bool,
+}
+
+/// A group that was made as such, or found.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct HeldGroup {
+    pub(super) path: String,
+    pub(super) attributes: Map<String, Value>,
+    pub(super) is_step: bool,
+    /// As of an array.
+    pub(super) is_new: bool,
 }
 
 /// What is known of a file.
@@ -75,6 +87,9 @@ pub(super) struct Hdf5 {
     pub(super) attributes: Map<String, Value>,
     /// Datasets that are no arrays, and why.
     pub(super) others: BTreeMap<String, Unread>,
+    pub(super) groups: Vec<HeldGroup>,
+    /// Paths of steps that are not published.
+    pub(super) steps: Vec<String>,
     pub(super) end: u64,
     /// Of a file that exists, its first bytes, with which it says how far it goes.
     pub(super) superblock: Vec<u8>,
@@ -90,6 +105,8 @@ impl Hdf5 {
             arrays: Vec::new(),
             attributes,
             others: BTreeMap::new(),
+            groups: Vec::new(),
+            steps: Vec::new(),
             end: DATA_AT,
             superblock: Vec::new(),
             options,
@@ -105,7 +122,7 @@ impl Hdf5 {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
         let place = cut.map_or(ElementsAt::At(at), |cut| cut.at(at));
-        self.arrays.push(Hdf5Array { array, place, limits, fill, dimensions, attributes });
+        self.arrays.push(Hdf5Array { array, place, limits, fill, dimensions, attributes, is_new: true });
         self.end = end;
         Ok(())
     }
@@ -139,12 +156,21 @@ impl Hdf5 {
         Ok(names.iter().zip(shape).map(|(name, extent)| Some(*extent).filter(|_| !is_unlimited(name))).collect())
     }
 
-    /// The tree of what is written, from the array with this number on.
-    pub(super) fn tree(&self, first: usize) -> Result<NewGroup, Fault> {
-        let dialect = self.options.dialect();
-        let attributes = Hdf5Attribute::of_map(&self.attributes, None, dialect).map_err(format_fault)?;
-        let mut root = NewGroup { attributes, netcdf: self.options.netcdf, ..NewGroup::default() };
-        for held in &self.arrays[first..] {
+    /// The tree of a new file, without steps that are not published.
+    pub(super) fn tree(&self) -> Result<NewGroup, Fault> {
+        self.tree_of(self.arrays.iter().filter(|held| self.step_of(&held.array.name).is_none()))
+    }
+
+    /// The tree of these arrays, and of all groups of a new file.
+    pub(super) fn tree_of<'a>(&self, arrays: impl Iterator<Item = &'a Hdf5Array>) -> Result<NewGroup, Fault> {
+        let attributes =
+            |map: Map<String, Value>| Hdf5Attribute::of_map(&map, None, self.options.dialect()).map_err(format_fault);
+        let netcdf = self.options.netcdf;
+        let mut root = NewGroup { attributes: attributes(self.attributes.clone())?, netcdf, ..NewGroup::default() };
+        for group in &self.groups {
+            group_in(&mut root, &group.path).attributes = attributes(group.stored_attributes())?;
+        }
+        for held in arrays {
             let dataset = held.dataset(&self.options)?;
             let (above, _) = held.array.name.rsplit_once('/').unwrap_or_default();
             group_in(&mut root, above).members.push(NewMember::Dataset(dataset));
@@ -154,7 +180,7 @@ impl Hdf5 {
 }
 
 /// The group with this path, made where it is missing.
-fn group_in<'a>(root: &'a mut NewGroup, path: &str) -> &'a mut NewGroup {
+pub(super) fn group_in<'a>(root: &'a mut NewGroup, path: &str) -> &'a mut NewGroup {
     path.split('/').filter(|name| !name.is_empty()).fold(root, |group, name| {
         let is_it = |member: &NewMember| matches!(member, NewMember::Group(group) if group.name == name);
         let at = group.members.iter().position(is_it).unwrap_or_else(|| {

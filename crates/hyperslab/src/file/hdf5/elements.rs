@@ -18,8 +18,10 @@ pub(super) enum ElementsAt {
     Grid { chunk: Vec<u64>, at: u64 },
     /// In chunks of this shape that went through these filters, in a new file; where they lie only rank 0 knows.
     InRoom { chunk: Vec<u64>, filters: Pipeline, places: Arc<[ChunkPlace]> },
-    /// The same in a file that exists; the index is that of the dataset with this header.
-    Chunked { chunk: Vec<u64>, filters: Pipeline, header: u64 },
+    /// The same in a file that exists; the index is that of the dataset with this header, or of the array's name.
+    Chunked { chunk: Vec<u64>, filters: Pipeline, header: Option<u64> },
+    /// In one stretch of a file that exists, which is looked up by the array's name.
+    Named,
 }
 
 impl ElementsAt {
@@ -30,7 +32,15 @@ impl ElementsAt {
             ElementsAt::InRoom { chunk, filters, .. } | ElementsAt::Chunked { chunk, filters, .. } => {
                 Some((chunk, filters.clone()))
             }
-            ElementsAt::At(_) | ElementsAt::Nowhere => None,
+            ElementsAt::At(_) | ElementsAt::Nowhere | ElementsAt::Named => None,
+        }
+    }
+
+    /// The header of its dataset, where that is known.
+    pub(super) fn header(&self) -> Option<u64> {
+        match self {
+            ElementsAt::Chunked { header, .. } => *header,
+            _ => None,
         }
     }
 
@@ -38,7 +48,7 @@ impl ElementsAt {
     pub(super) fn to_make(&self, shape: &[u64], element_bytes: u64) -> NewStorage {
         match self {
             ElementsAt::At(at) => NewStorage::Contiguous(Some(*at).filter(|_| !shape.contains(&0))),
-            ElementsAt::Nowhere | ElementsAt::Chunked { .. } => NewStorage::Contiguous(None),
+            ElementsAt::Nowhere | ElementsAt::Named | ElementsAt::Chunked { .. } => NewStorage::Contiguous(None),
             ElementsAt::InRoom { chunk, places, .. } => {
                 NewStorage::Chunked { chunk: chunk.clone(), places: places.clone() }
             }

@@ -1,6 +1,6 @@
 //! What rank 0 finds in an HDF5 file, and how the others hear of it.
 
-use super::contents::{Hdf5, Hdf5Array, Hdf5Options};
+use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
 use super::elements::ElementsAt;
 use super::policy::READ_BYTES;
 use crate::error::format_fault;
@@ -71,10 +71,16 @@ pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -
     let file = Hdf5File::open(&source, &path).map_err(format_fault)?;
     let listing = file.listing(&source).map_err(format_fault)?;
     let attributes = |attributes: &[Hdf5Attribute]| json(attributes, listing.is_netcdf);
-    let w = Writer::default().number(file.end()).number(listing.is_netcdf.into());
+    // Behind its end may lie what ranks of a program that died still write: nothing new is put there.
+    let w = Writer::default().number(file.end().max(actual)).number(listing.is_netcdf.into());
     let w = w.bytes(attributes(&listing.attributes).as_bytes());
     let w = w.number(listing.datasets.len() as u64);
     let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
+    let w = w.number(listing.groups.len() as u64);
+    let w = listing
+        .groups
+        .iter()
+        .fold(w, |w, group| w.bytes(group.path.as_bytes()).bytes(attributes(&group.attributes).as_bytes()));
     let superblock = directory.read_prefix(name, SUPERBLOCK_BYTES)?.unwrap_or_default();
     Ok((w.bytes(&superblock).0, Vec::new()))
 }
@@ -142,14 +148,15 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
     let place = match r.number()? {
         1 => ElementsAt::At(r.number()?),
         2 => {
-            ElementsAt::Chunked { chunk: numbers(r)?, filters: Pipeline::from_bytes(r.bytes()?)?, header: r.number()? }
+            let (chunk, filters) = (numbers(r)?, Pipeline::from_bytes(r.bytes()?)?);
+            ElementsAt::Chunked { chunk, filters, header: Some(r.number()?) }
         }
         // What has no elements has them anywhere.
         _ if shape.contains(&0) => ElementsAt::At(0),
         _ => ElementsAt::Nowhere,
     };
     let array = FileArray { name: name.clone(), shape, element };
-    Some((name, Ok(Hdf5Array { array, place, limits, fill, dimensions, attributes })))
+    Some((name, Ok(Hdf5Array { array, place, limits, fill, dimensions, attributes, is_new: false })))
 }
 
 fn map(text: &str) -> Option<Map<String, Value>> {
@@ -172,8 +179,12 @@ impl Hdf5 {
                     (name, Err(why)) => drop(others.insert(name, why)),
                 }
             }
+            let count = r.number()?;
+            let group = |_| Some(HeldGroup::found(&r.text()?, map(&r.text()?)?));
+            let groups = (0..count).map(group).collect::<Option<Vec<_>>>()?;
             let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
-            Some(Hdf5 { arrays, attributes, others, end, superblock: r.bytes()?.to_vec(), options })
+            let superblock = r.bytes()?.to_vec();
+            Some(Hdf5 { arrays, attributes, others, groups, steps: Vec::new(), end, superblock, options })
         };
         heard().ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of an HDF5 file is cut short"))
     }

@@ -57,7 +57,8 @@ fn fill_values_of_old_messages() {
         let message =
             HeaderMessage { kind: kind as u16, flags: 0, order: None, body: body.to_vec(), at: 0, block: (0, 0) };
         let fetcher = Fetcher::new(&Nothing, WIDTHS, Context { asked: "read", object: "x" });
-        fill(&fetcher, &ObjectHeader { messages: vec![message] }).unwrap()
+        fill(&fetcher, &ObjectHeader { messages: vec![message], version: 1, counted: false, first: (Vec::new(), 0) })
+            .unwrap()
     };
     assert_eq!(value(MessageKind::FillOld, &[2, 0, 0, 0, 7, 8]), Some(vec![7, 8]));
     assert_eq!(value(MessageKind::FillOld, &[0, 0, 0, 0]), None);

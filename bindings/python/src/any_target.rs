@@ -1,0 +1,137 @@
+//! What is open, and what groups and files of Zarr and HDF5 do each in their way.
+
+use hyperslab::binding::Arrays;
+use hyperslab::{AttributeEdit, Error, File, FileStep, Map, Step, Store, Value};
+
+/// A group of its own, a file of arrays or a group of it, or the step of either.
+#[derive(Clone)]
+pub(crate) enum AnyTarget {
+    Group(Store),
+    Step(Step),
+    File(File),
+    FileStep(FileStep),
+}
+
+impl AnyTarget {
+    pub(crate) fn arrays(&self) -> &dyn Arrays {
+        match self {
+            AnyTarget::Group(store) => store,
+            AnyTarget::Step(step) => &step.group,
+            AnyTarget::File(file) => file,
+            AnyTarget::FileStep(step) => &step.group,
+        }
+    }
+
+    pub(crate) fn store(&self) -> Option<&Store> {
+        match self {
+            AnyTarget::Group(store) => Some(store),
+            AnyTarget::Step(step) => Some(&step.group),
+            AnyTarget::File(_) | AnyTarget::FileStep(_) => None,
+        }
+    }
+
+    pub(crate) fn file(&self) -> Option<&File> {
+        match self {
+            AnyTarget::File(file) => Some(file),
+            AnyTarget::FileStep(step) => Some(&step.group),
+            AnyTarget::Group(_) | AnyTarget::Step(_) => None,
+        }
+    }
+
+    pub(crate) fn is_step(&self) -> bool {
+        matches!(self, AnyTarget::Step(_) | AnyTarget::FileStep(_))
+    }
+
+    /// Carries out one of two, whichever it is.
+    fn either<T>(
+        &self,
+        of_store: impl FnOnce(&Store) -> Result<T, Error>,
+        of_file: impl FnOnce(&File) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match self {
+            AnyTarget::Group(store) => of_store(store),
+            AnyTarget::Step(step) => of_store(&step.group),
+            AnyTarget::File(file) => of_file(file),
+            AnyTarget::FileStep(step) => of_file(&step.group),
+        }
+    }
+
+    pub(crate) fn group(&self, name: &str) -> Result<AnyTarget, Error> {
+        self.either(|store| store.group(name).map(AnyTarget::Group), |file| file.group(name).map(AnyTarget::File))
+    }
+
+    pub(crate) fn make_group(
+        &self,
+        name: &str,
+        attributes: &Map<String, Value>,
+        may_exist: bool,
+    ) -> Result<AnyTarget, Error> {
+        self.either(
+            |store| store.make_group(name, attributes.clone(), may_exist).map(AnyTarget::Group),
+            |file| file.make_group(name, attributes.clone(), may_exist).map(AnyTarget::File),
+        )
+    }
+
+    pub(crate) fn step(&self, name: &str, attributes: &Map<String, Value>, hooked: bool) -> Result<AnyTarget, Error> {
+        self.either(
+            |store| store.step(name, attributes.clone(), hooked).map(AnyTarget::Step),
+            |file| file.step(name, attributes.clone(), hooked).map(AnyTarget::FileStep),
+        )
+    }
+
+    /// Names of the published steps.
+    pub(crate) fn steps(&self) -> Result<Vec<String>, Error> {
+        self.either(Store::steps, |file| Ok(file.steps()))
+    }
+
+    pub(crate) fn attributes(&self) -> Map<String, Value> {
+        match self {
+            // Those of a step that is not published are nowhere else.
+            AnyTarget::FileStep(step) => step.attributes(),
+            opened => opened.arrays().attributes(),
+        }
+    }
+
+    /// Changes attributes of an array, or of what is open where the name is empty.
+    pub(crate) fn edit_attributes(&self, name: &str, edit: &AttributeEdit) -> Result<(), Error> {
+        match self {
+            // Those of a step are written when it is published.
+            AnyTarget::Step(step) if name.is_empty() => step.edit_attributes(edit),
+            AnyTarget::FileStep(step) if name.is_empty() => step.edit_attributes(edit),
+            opened => return opened.arrays().edit_attributes(name, edit),
+        }
+        Ok(())
+    }
+
+    /// Makes what was written to a step durable.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        match self {
+            AnyTarget::Step(step) => step.sync(),
+            AnyTarget::FileStep(step) => step.sync(),
+            AnyTarget::Group(_) | AnyTarget::File(_) => Ok(()),
+        }
+    }
+
+    /// Publishes a step or a new file, or closes what is there; with a fault, gives it up.
+    pub(crate) fn end(self, fault: Option<String>) -> Result<(), Error> {
+        match (self, fault) {
+            (AnyTarget::Step(step), None) => step.publish(),
+            (AnyTarget::Step(step), Some(why)) => step.give_up(why),
+            (AnyTarget::FileStep(step), None) => step.publish(),
+            (AnyTarget::FileStep(step), Some(why)) => step.give_up(why),
+            (AnyTarget::File(file), None) => file.close(),
+            (AnyTarget::File(file), Some(why)) => file.give_up(why),
+            (AnyTarget::Group(store), _) => store.close(),
+        }
+    }
+
+    /// Gives a step or a new file up, without the other ranks, who know.
+    pub(crate) fn discard(self) {
+        match self {
+            AnyTarget::Step(step) => step.discard(),
+            AnyTarget::FileStep(step) => step.discard(),
+            AnyTarget::File(file) => file.discard(),
+            AnyTarget::Group(_) => {}
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Changing a file that exists: new objects, links, attributes, and datasets in chunks that get new chunks and grow.
+//!
+//! Nothing that readers use is overwritten but the first blocks of headers, each by one write. What is new lies behind the end
+//! of the file; then the superblock says that the file goes that far, and last of all headers lead there. Up to there, everything
+//! reads as before. Space that chunks, indexes and messages had before is lost, as it is to HDF5 itself when a file is closed.
+
+use super::changing::{ChangedDataset, index};
+use super::content::{Dataset, DatasetStorage, Hdf5Attribute, Link, LinkTarget, MetadataSource, NOWHERE};
+use super::reading::{ChangedBlock, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
+use super::writing::{NewGroup, NewMember, NewObjects, attributes, chunked_layout, link, table, table_message};
+use crate::error::{Context, Error};
+
+/// What is written, and in which order, so that a file has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Hdf5Change {
+    /// Bytes behind the end that it had, from the address on that was given.
+    pub behind: Vec<u8>,
+    /// Bytes in place, each at its address; to be written one after another, once all else is durable.
+    pub in_place: Vec<(u64, Vec<u8>)>,
+    /// What was there before, to be written in the reverse order if that fails.
+    pub before: Vec<(u64, Vec<u8>)>,
+}
+
+/// Changes of a file, one after another, which are written together.
+pub struct Hdf5Edit<'a> {
+    file: &'a Hdf5File,
+    source: &'a dyn MetadataSource,
+    /// Where what is behind begins.
+    at: u64,
+    behind: Vec<u8>,
+    /// Headers that are made anew, in the order in which they are replaced.
+    drafts: Vec<HeaderDraft>,
+    /// Blocks in which numbers change.
+    blocks: Vec<ChangedBlock>,
+}
+
+impl<'a> Hdf5Edit<'a> {
+    /// Changes of this file, where what is behind its end begins at this address, a multiple of 8.
+    ///
+    /// # Errors
+    /// When its addresses are not those of a file without a user block.
+    pub fn of(file: &'a Hdf5File, source: &'a dyn MetadataSource, at: u64) -> Result<Hdf5Edit<'a>, Error> {
+        file.ending_at(source, 0)?;
+        Ok(Hdf5Edit { file, source, at, behind: Vec::new(), drafts: Vec::new(), blocks: Vec::new() })
+    }
+
+    fn context(&self) -> Context<'a> {
+        Context::new("change HDF5 file", self.file.name())
+    }
+
+    /// Where the next bytes behind the end lie.
+    fn next(&self) -> u64 {
+        self.at + self.behind.len() as u64
+    }
+
+    fn add_behind(&mut self, bytes: &[u8]) {
+        self.behind.extend_from_slice(bytes);
+        self.behind.resize(self.behind.len().next_multiple_of(8), 0);
+    }
+
+    /// The header at this address, as it will be.
+    fn draft(&mut self, at: u64) -> Result<usize, Error> {
+        if let Some(known) = self.drafts.iter().position(|draft| draft.at == at) {
+            return Ok(known);
+        }
+        self.drafts.push(HeaderDraft::read(self.file, self.source, at)?);
+        Ok(self.drafts.len() - 1)
+    }
+
+    /// The group, or what is in it, that a path leads to in the file as it was.
+    fn object(&self, path: &str) -> Result<u64, Error> {
+        self.file.header_named(self.source, (None, path))
+    }
+
+    /// Adds what is in this tree to the groups that are there; gives the paths of new datasets, and where their headers are.
+    ///
+    /// # Errors
+    /// When a name is taken, or an object cannot be made.
+    pub fn add(&mut self, root: &NewGroup) -> Result<Vec<(String, u64)>, Error> {
+        let mut datasets = Vec::new();
+        // A group that is there already, and what it gets.
+        let mut left = vec![(self.file.root(), String::new(), root)];
+        while let Some((at, path, group)) = left.pop() {
+            let draft = self.draft(at)?;
+            let there = self.drafts[draft].links(self.file, self.source)?;
+            let mut new = NewGroup { members: Vec::new(), ..group.clone() };
+            for member in &group.members {
+                let name = member.name();
+                match (there.iter().find(|link| link.name == name).map(|link| &link.member), member) {
+                    (None, _) => new.members.push(member.clone()),
+                    (Some(LinkTarget::Object(inner)), NewMember::Group(members))
+                        if self.file.kind_at(self.source, *inner)? == ObjectKind::Group =>
+                    {
+                        left.push((*inner, format!("{path}{name}/"), members));
+                    }
+                    _ => {
+                        let expected = format!("a name for '{path}{name}' that is free");
+                        return Err(self.context().invalid(expected, "something of this name in the file"));
+                    }
+                }
+            }
+            let objects = NewObjects::of(&new, &path, self.next())?;
+            self.add_behind(&objects.bytes);
+            for (name, at) in objects.members {
+                self.link(draft, &name, at);
+            }
+            datasets.extend(objects.datasets);
+        }
+        Ok(datasets)
+    }
+
+    /// Lets a group have an object under this name.
+    fn link(&mut self, draft: usize, name: &str, at: u64) {
+        let draft = &mut self.drafts[draft];
+        if let Some(table) = &mut draft.table {
+            table.push(Link { name: name.into(), member: LinkTarget::Object(at) });
+            return;
+        }
+        let order = draft.count(MessageKind::LinkInfo);
+        draft.push(MessageKind::Link, 0, link(name, order, at));
+    }
+
+    /// Takes an object's name away. Its space is lost.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn delete(&mut self, path: &str) -> Result<(), Error> {
+        self.object(path)?;
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let draft = self.draft(self.object(above)?)?;
+        self.drafts[draft].unlink(self.file, self.source, name)
+    }
+
+    /// Gives an object another path, whose group must be there.
+    ///
+    /// # Errors
+    /// When there is none, or the path is taken.
+    pub fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+        let at = self.object(from)?;
+        let (above, name) = to.rsplit_once('/').unwrap_or(("", to));
+        let draft = self.draft(self.object(above)?)?;
+        if self.drafts[draft].kind() != Some(ObjectKind::Group) {
+            return Err(self.context().invalid(format!("a group '{above}'"), "something else"));
+        }
+        if self.drafts[draft].links(self.file, self.source)?.iter().any(|link| link.name == name) {
+            return Err(self.context().invalid(format!("a name for '{to}' that is free"), "something of this name"));
+        }
+        // The new name first: after a crash between two groups it has both.
+        self.link(draft, name, at);
+        self.delete(from)
+    }
+
+    /// Changes attributes of an object: takes away those of these names, or all that have no meaning to HDF5, and sets others.
+    ///
+    /// # Errors
+    /// When there is no such object, or no place for a value.
+    pub fn edit_attributes(
+        &mut self,
+        path: &str,
+        set: &[Hdf5Attribute],
+        goes: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Error> {
+        let at = self.object(path)?;
+        let draft = self.draft(at)?;
+        let goes = |name: &str| goes(name) || set.iter().any(|attribute| attribute.name == name);
+        self.drafts[draft].drop_attributes(self.file, self.source, &goes)?;
+        let (messages, values) = attributes(set, path, self.next())?;
+        self.add_behind(&values);
+        if !messages.is_empty() {
+            self.drafts[draft].count_attributes();
+        }
+        for message in messages {
+            let draft = &mut self.drafts[draft];
+            let order = draft.count(MessageKind::AttributeInfo).unwrap_or(0);
+            draft.push(MessageKind::Attribute, order as u16, message);
+        }
+        Ok(())
+    }
+
+    /// Gives a dataset in chunks another shape, and chunks that lie elsewhere.
+    ///
+    /// # Errors
+    /// When the file is damaged, or a header has no place for it.
+    pub fn change(&mut self, changed: &ChangedDataset) -> Result<(), Error> {
+        let index_at = Some(self.next()).filter(|_| !changed.places.is_empty());
+        if let Some(at) = index_at {
+            let made = index(self.file, self.source, changed, at)?;
+            self.add_behind(&made);
+        }
+        match self.file.header_with(self.source, changed.at, (&changed.shape, index_at)) {
+            Err(error) if error.is_unsupported() => self.with_older_index(changed, index_at),
+            blocks => {
+                self.blocks.extend(blocks?);
+                Ok(())
+            }
+        }
+    }
+
+    /// The same of the dataset with this header, or else with this path.
+    ///
+    /// # Errors
+    /// As [`Hdf5Edit::change`].
+    pub fn change_named(
+        &mut self,
+        path: &str,
+        at: Option<u64>,
+        changed: impl FnOnce(u64) -> ChangedDataset,
+    ) -> Result<(), Error> {
+        let at = self.file.header_named(self.source, (at, path))?;
+        self.change(&changed(at))
+    }
+
+    /// The same of a dataset that has a newer kind of index: it gets the one of older libraries, which newer ones read, too.
+    fn with_older_index(&mut self, changed: &ChangedDataset, index: Option<u64>) -> Result<(), Error> {
+        let dataset = self.file.dataset_at(self.source, changed.at)?;
+        let DatasetStorage::Chunked { chunk, .. } = &dataset.storage else {
+            return Err(self.context().unsupported("a dataset in chunks", "one that is stored otherwise"));
+        };
+        let index = match index {
+            Some(index) => index,
+            None => {
+                let at = self.next();
+                let made = super::changing::index(self.file, self.source, changed, at)?;
+                self.add_behind(&made);
+                if made.is_empty() { NOWHERE } else { at }
+            }
+        };
+        let draft = self.draft(changed.at)?;
+        let context = self.context();
+        let missing = || context.unsupported("a shape and a layout in the header", "none");
+        let space = self.drafts[draft].body(MessageKind::Dataspace).ok_or_else(missing)?;
+        let begin = if space.first() == Some(&1) { 8 } else { 4 };
+        for (extent, d) in changed.shape.iter().zip(0..) {
+            let at = begin + 8 * d;
+            space.get_mut(at..at + 8).ok_or_else(missing)?.copy_from_slice(&extent.to_le_bytes());
+        }
+        let layout = self.drafts[draft].body(MessageKind::Layout).ok_or_else(missing)?;
+        *layout = chunked_layout(chunk, dataset.datatype.bytes(), index);
+        Ok(())
+    }
+
+    /// Refuses a dataset in chunks that cannot be changed, before anything is written.
+    ///
+    /// # Errors
+    /// As [`Hdf5Edit::change`].
+    pub fn check(mut self, dataset: &Dataset) -> Result<(), Error> {
+        let shape = dataset.shape.clone().unwrap_or_default();
+        self.change(&ChangedDataset { at: dataset.at, shape, places: Vec::new() })?;
+        self.made().map(drop)
+    }
+
+    /// What is written.
+    ///
+    /// # Errors
+    /// When a header has no place for it.
+    pub fn made(mut self) -> Result<Hdf5Change, Error> {
+        let mut drafts = std::mem::take(&mut self.drafts);
+        let forgets = drafts.iter().any(|draft| draft.table.is_some());
+        let mut replaced = Vec::with_capacity(drafts.len());
+        for draft in &mut drafts {
+            if let Some(table) = draft.table.take() {
+                let at = self.next();
+                let all: Vec<_> = table.iter().map(|link| (link.name.as_str(), link.member.clone())).collect();
+                self.add_behind(&self::table(&all, at));
+                let message = draft.body(MessageKind::SymbolTable).expect("it has a table");
+                message.splice(..16, table_message(at));
+            }
+            let (block, changed) = draft.made(self.next(), self.context())?;
+            self.add_behind(&block);
+            replaced.push(changed);
+        }
+        let superblock = match self.behind.is_empty() {
+            true => None,
+            false => Some(self.file.superblock(self.source, self.next(), forgets)?),
+        };
+        let blocks: Vec<ChangedBlock> = superblock.into_iter().chain(self.blocks).chain(replaced).collect();
+        let in_place = blocks.iter().map(|block| (block.at, block.after.clone())).collect();
+        let before = blocks.into_iter().map(|block| (block.at, block.before)).collect();
+        Ok(Hdf5Change { behind: self.behind, in_place, before })
+    }
+}

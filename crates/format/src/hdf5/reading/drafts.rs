@@ -1,0 +1,265 @@
+//! Headers of objects as they shall be: read as lists of messages, changed, and made into bytes again.
+//!
+//! An object keeps its address, since links and references lead there. Its messages go to a new block behind the end of the
+//! file, and its first block is overwritten by one that leads there and is empty otherwise: one write, of as many bytes as the
+//! first block has, replaces them all.
+
+use super::attributes::{attribute_name, dense_attributes};
+use super::fetch::Fetcher;
+use super::groups::{Ordered, dense_links, link, old_links};
+use super::header::{HeaderMessage, MessageKind, ObjectHeader, ObjectKind};
+use super::slots::ChangedBlock;
+use super::superblock::Hdf5File;
+use crate::error::{Context, Error};
+use crate::hdf5::content::{Dataset, Link, LinkTarget, MetadataSource};
+use crate::hdf5::lookup3::checked;
+
+/// Most bytes of a message that says nothing \[B\].
+const NOTHING_BYTES_MAX: usize = 65_528;
+
+/// A header that is being changed.
+#[derive(Debug)]
+pub(in crate::hdf5) struct HeaderDraft {
+    pub(in crate::hdf5) at: u64,
+    header: ObjectHeader,
+    /// Links of a group of the oldest format, which lie in a table.
+    pub(in crate::hdf5) table: Option<Vec<Link>>,
+}
+
+impl HeaderDraft {
+    /// The header at this address, where all that belongs to the object is a message in it.
+    pub(in crate::hdf5) fn read(file: &Hdf5File, source: &dyn MetadataSource, at: u64) -> Result<HeaderDraft, Error> {
+        let fetcher = Fetcher::new(source, file.widths, Context::new("change an object of HDF5 file", file.name()));
+        let mut header = ObjectHeader::read(&fetcher, at)?;
+        header.messages.retain(|message| !message.is(MessageKind::Nothing));
+        let (links, attributes) = (dense_links(&fetcher, &header)?, dense_attributes(&fetcher, &header)?);
+        let table =
+            header.find(MessageKind::SymbolTable).map(|message| old_links(&fetcher, &message.body)).transpose()?;
+        let mut draft = HeaderDraft { at, header, table };
+        for body in links {
+            draft.push(MessageKind::Link, 0, body);
+        }
+        for attribute in attributes {
+            if attribute.shared {
+                return Err(fetcher
+                    .context
+                    .unsupported("attributes of their own", "one in a table of shared messages"));
+            }
+            draft.push(MessageKind::Attribute, attribute.order.unwrap_or(0) as u16, attribute.body);
+        }
+        for info in draft.header.messages.iter_mut() {
+            // What lay in a heap is in the header now.
+            let before = match info.kind {
+                kind if kind == MessageKind::LinkInfo as u16 => 8,
+                kind if kind == MessageKind::AttributeInfo as u16 => 2,
+                _ => continue,
+            };
+            let begin = 2 + if info.body.get(1).is_some_and(|flags| flags & 1 != 0) { before } else { 0 };
+            info.body.iter_mut().skip(begin).for_each(|byte| *byte = 0xff);
+        }
+        Ok(draft)
+    }
+
+    /// What object it is of.
+    pub(in crate::hdf5) fn kind(&self) -> Option<ObjectKind> {
+        self.header.kind()
+    }
+
+    /// Whether it is of the older form, whose messages take multiples of 8 bytes.
+    fn is_old(&self) -> bool {
+        self.header.version == 1
+    }
+
+    /// The body of the first message of a kind.
+    pub(in crate::hdf5) fn body(&mut self, kind: MessageKind) -> Option<&mut Vec<u8>> {
+        self.header.messages.iter_mut().find(|message| message.is(kind)).map(|message| &mut message.body)
+    }
+
+    /// Adds a message; `order` counts those of its kind.
+    pub(in crate::hdf5) fn push(&mut self, kind: MessageKind, order: u16, body: Vec<u8>) {
+        let order = self.header.counted.then_some(order);
+        self.header.messages.push(HeaderMessage { kind: kind as u16, flags: 0, order, body, at: 0, block: (0, 0) });
+    }
+
+    /// Lets attributes be counted where the header says that they are: that is not said again before there is one.
+    pub(in crate::hdf5) fn count_attributes(&mut self) {
+        if self.is_old() || self.body(MessageKind::AttributeInfo).is_some() {
+            return;
+        }
+        // Whether their order is counted, and whether there is an index of it.
+        let flags = self.header.first.0[5] >> 2 & 3;
+        let counted = if flags & 1 != 0 { 2 } else { 0 };
+        let addresses = if flags & 2 != 0 { 24 } else { 16 };
+        self.push(MessageKind::AttributeInfo, 0, [vec![0, flags], vec![0; counted], vec![0xff; addresses]].concat());
+    }
+
+    /// Counts what is made of a kind, where the object does: gives the number for the next one.
+    pub(in crate::hdf5) fn count(&mut self, info: MessageKind) -> Option<u64> {
+        let width = if info == MessageKind::LinkInfo { 8 } else { 2 };
+        let body = self.body(info).filter(|body| body.len() >= 2 + width && body[1] & 1 != 0)?;
+        let mut number = [0; 8];
+        number[..width].copy_from_slice(&body[2..2 + width]);
+        let number = u64::from_le_bytes(number);
+        body[2..2 + width].copy_from_slice(&number.saturating_add(1).to_le_bytes()[..width]);
+        Some(number)
+    }
+
+    /// Links of a group, in any order.
+    pub(in crate::hdf5) fn links(&self, file: &Hdf5File, source: &dyn MetadataSource) -> Result<Vec<Link>, Error> {
+        if let Some(table) = &self.table {
+            return Ok(table.clone());
+        }
+        let fetcher = Fetcher::new(source, file.widths, Context::new("list an HDF5 group of", file.name()));
+        let links = self.header.messages.iter().filter(|message| message.is(MessageKind::Link));
+        links.map(|message| Ok(link(&mut fetcher.fields(&message.body, "link message"))?.1)).collect()
+    }
+
+    /// Takes the link of this name away.
+    pub(in crate::hdf5) fn unlink(
+        &mut self,
+        file: &Hdf5File,
+        source: &dyn MetadataSource,
+        name: &str,
+    ) -> Result<(), Error> {
+        if let Some(table) = &mut self.table {
+            table.retain(|link| link.name != name);
+            return Ok(());
+        }
+        let fetcher = Fetcher::new(source, file.widths, Context::new("change an HDF5 group of", file.name()));
+        let mut found = None;
+        for (number, message) in self.header.messages.iter().enumerate() {
+            if message.is(MessageKind::Link) {
+                let (_, link): Ordered = link(&mut fetcher.fields(&message.body, "link message"))?;
+                found = found.or((link.name == name).then_some(number));
+            }
+        }
+        found.into_iter().for_each(|number| drop(self.header.messages.remove(number)));
+        Ok(())
+    }
+
+    /// Takes away the attributes whose names are such.
+    pub(in crate::hdf5) fn drop_attributes(
+        &mut self,
+        file: &Hdf5File,
+        source: &dyn MetadataSource,
+        goes: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Error> {
+        let fetcher = Fetcher::new(source, file.widths, Context::new("change attributes of", file.name()));
+        let mut kept = Vec::with_capacity(self.header.messages.len());
+        for message in std::mem::take(&mut self.header.messages) {
+            // What is elsewhere has no name here.
+            let is_own = message.is(MessageKind::Attribute) && !message.is_shared();
+            if !is_own || !goes(&attribute_name(&fetcher, &message.body)?) {
+                kept.push(message);
+            }
+        }
+        self.header.messages = kept;
+        Ok(())
+    }
+
+    /// The new block, for this address, and the first block, which leads to it.
+    ///
+    /// # Errors
+    /// When the first block has no place for that.
+    pub(in crate::hdf5) fn made(&self, at: u64, context: Context) -> Result<(Vec<u8>, ChangedBlock), Error> {
+        let block = self.block(context)?;
+        let (before, begin) = (&self.header.first.0, self.header.first.1);
+        let end = before.len() - if self.is_old() { 0 } else { 4 };
+        let leading = [at.to_le_bytes(), (block.len() as u64).to_le_bytes()].concat();
+        let mut after = before[..begin].to_vec();
+        let mut empty = 0;
+        after.extend(self.message(MessageKind::Continuation as u16, 0, Some(0), &leading));
+        if after.len() > end || self.is_old() && !(end - begin).is_multiple_of(8) {
+            let expected = format!("a header of at least {} B", after.len());
+            return Err(context.unsupported(expected, format!("one of {end} B at byte {}", self.at)));
+        }
+        let head = self.message(0, 0, Some(0), &[]).len();
+        while end - after.len() >= head {
+            let bytes = (end - after.len() - head).min(NOTHING_BYTES_MAX);
+            after.extend(self.message(MessageKind::Nothing as u16, 0, Some(0), &vec![0; bytes]));
+            empty += 1;
+        }
+        // What is too short for a message is a gap.
+        after.resize(end, 0);
+        if self.is_old() {
+            let count = u16::try_from(self.header.messages.len() + 1 + empty);
+            let count = count.map_err(|_| context.unsupported("at most 65535 messages in a header", "more"))?;
+            after[2..4].copy_from_slice(&count.to_le_bytes());
+        } else {
+            after = checked(after);
+        }
+        Ok((block, ChangedBlock::of(self.at, before.clone(), after)))
+    }
+
+    /// All messages as a block of their own.
+    fn block(&self, context: Context) -> Result<Vec<u8>, Error> {
+        let mut block = if self.is_old() { Vec::new() } else { b"OCHK".to_vec() };
+        for HeaderMessage { kind, flags, order, body, .. } in &self.header.messages {
+            if body.len() > NOTHING_BYTES_MAX {
+                return Err(context.invalid("links and attributes of at most 65528 B", format!("{} B", body.len())));
+            }
+            block.extend(self.message(*kind, *flags, *order, body));
+        }
+        Ok(if self.is_old() { block } else { checked(block) })
+    }
+
+    /// A message as a header of this form has it.
+    fn message(&self, kind: u16, flags: u8, order: Option<u16>, body: &[u8]) -> Vec<u8> {
+        let bytes = if self.is_old() { body.len().next_multiple_of(8) } else { body.len() };
+        let mut made = kind.to_le_bytes()[..if self.is_old() { 2 } else { 1 }].to_vec();
+        made.extend((bytes as u16).to_le_bytes());
+        made.push(flags);
+        match (self.is_old(), self.header.counted) {
+            (true, _) => made.extend([0; 3]),
+            (false, true) => made.extend(order.unwrap_or(0).to_le_bytes()),
+            (false, false) => {}
+        }
+        made.extend_from_slice(body);
+        made.resize(made.len() + bytes - body.len(), 0);
+        made
+    }
+}
+
+impl Hdf5File {
+    /// The dataset with the header at this address, or else with this path.
+    ///
+    /// # Errors
+    /// When there is none, or it is damaged.
+    pub fn dataset_named(
+        &self,
+        source: &dyn MetadataSource,
+        (at, path): (Option<u64>, &str),
+    ) -> Result<Dataset, Error> {
+        self.dataset_at(source, self.header_named(source, (at, path))?)
+    }
+
+    /// The address of the header with this address, or else with this path.
+    pub(in crate::hdf5) fn header_named(
+        &self,
+        source: &dyn MetadataSource,
+        (at, path): (Option<u64>, &str),
+    ) -> Result<u64, Error> {
+        let found = if at.is_some() { at } else { self.object_at(source, path)? };
+        let context = Context::new("look into HDF5 file", self.name());
+        found.ok_or_else(|| context.invalid(format!("an object '{path}' that hard links lead to"), "none"))
+    }
+
+    /// The object that a path leads to, by hard links.
+    ///
+    /// # Errors
+    /// When a group on the way is damaged.
+    pub fn object_at(&self, source: &dyn MetadataSource, path: &str) -> Result<Option<u64>, Error> {
+        let mut at = self.root();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if self.kind_at(source, at)? != ObjectKind::Group {
+                return Ok(None);
+            }
+            let link = self.group_at(source, at)?.into_iter().find(|link| link.name == name);
+            match link.map(|link| link.member) {
+                Some(LinkTarget::Object(inner)) => at = inner,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(at))
+    }
+}

@@ -1,0 +1,142 @@
+//! Everyday changes of a file: attributes, names, extents, groups, and what goes.
+
+use super::File;
+use super::edit::Edit;
+use super::form::ChangeFile;
+use super::putting::Putting;
+use crate::error::Error;
+use crate::said::{self, quoted, truth};
+use hyperslab_format::zarr::{AttributeEdit, Map, Value};
+use hyperslab_walk::Question;
+use hyperslab_world::{Fault, FaultKind};
+
+impl File {
+    /// Carries out a change: rank 0 in a file that exists, all ranks in what they know.
+    pub(super) fn edit(&self, what: String, fields: Vec<(String, String)>, edit: &Edit) -> Result<(), Error> {
+        self.await_calls();
+        let checked = self.check_writable().and_then(|()| self.inside().form.change_of(edit));
+        let (change, fault) = match checked {
+            Ok(change) => (change, None),
+            Err(fault) => (None, Some(fault.context(&what))),
+        };
+        let mut all = vec![("operation".to_string(), what.clone())];
+        all.extend(fields);
+        let question = Question::opening(what, all, fault);
+        let file = self.clone();
+        let work = move || change.map_or(Ok(()), |change| file.changed(change)).map(|()| Vec::new());
+        let done = self.comm.agree_on(question, self.attempts.at_once_durable(1), work);
+        if done.as_ref().err().is_none_or(|fault| fault.kind == FaultKind::Unsynced) {
+            self.has_edited(edit);
+        }
+        Ok(done.map(drop)?)
+    }
+
+    /// All ranks know of a change.
+    pub(super) fn has_edited(&self, edit: &Edit) {
+        let mut inside = self.inside();
+        let gone = inside.form.has_edited(edit);
+        for number in gone.into_iter().rev() {
+            inside.added.remove(number);
+        }
+    }
+
+    /// Rank 0 changes a file that exists.
+    fn changed(&self, change: ChangeFile) -> Result<(), Fault> {
+        let (before, beginning) = {
+            let inside = self.inside();
+            (inside.form.extent(), inside.form.lasting().map(|_| inside.form.beginning()))
+        };
+        Putting::new(self.clone(), before, beginning).edit(change)
+    }
+
+    /// A name in this group as a path in the file.
+    pub(super) fn in_file(&self, name: &str) -> String {
+        match name.is_empty() {
+            true => self.within.trim_end_matches('/').to_string(),
+            false => format!("{}{name}", self.within),
+        }
+    }
+
+    /// Changes attributes of an array or a group, or of what is open where the name is empty. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks; nothing has changed then.
+    pub fn edit_attributes(&self, name: &str, edit: &AttributeEdit) -> Result<(), Error> {
+        let of = if name.is_empty() { String::new() } else { format!("'{name}' in ") };
+        let what = format!("change attributes of {of}'{}'", self.path().display());
+        let removed = edit.removed.iter().map(quoted).collect::<Vec<_>>().join(", ");
+        let fields = vec![
+            ("attributes that are removed".to_string(), removed),
+            ("whether all are removed".into(), truth(edit.clear).into()),
+        ];
+        let fields = [fields, said::attributes(&edit.set, " that is set")].concat();
+        self.edit(what, fields, &Edit::Attributes { of: self.in_file(name), edit: edit.clone() })
+    }
+
+    /// Deletes an array, or a group with all that is in it. The file does not become shorter. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when there is none, or the format cannot delete.
+    pub fn delete(&self, name: &str) -> Result<(), Error> {
+        let what = format!("delete '{name}' from '{}'", self.path().display());
+        self.edit(what, Vec::new(), &Edit::Delete(self.in_file(name)))
+    }
+
+    /// Gives an array or a group another name. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when there is none, the new name is taken, or the format cannot rename.
+    pub fn rename(&self, old: &str, new: &str) -> Result<(), Error> {
+        let what = format!("rename '{old}' to '{new}' in '{}'", self.path().display());
+        let edit = Edit::Rename { from: self.in_file(old), to: self.in_file(new) };
+        self.edit(what, vec![("new name".into(), new.into())], &edit)
+    }
+
+    /// Gives an array another shape, where it may have that. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when it is beyond what the array may grow to, or smaller than it is.
+    pub fn resize(&self, name: &str, shape: &[u64]) -> Result<(), Error> {
+        let what = format!("resize '{name}' of '{}'", self.path().display());
+        let fields = vec![("new shape".to_string(), hyperslab_layout::tuple(shape).to_string())];
+        self.edit(what, fields, &Edit::Resize { name: self.in_file(name), shape: shape.to_vec() })
+    }
+
+    /// Makes a group, with those above it that are not there, and opens it. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when the name is taken, or files of this format have no groups.
+    pub fn make_group(&self, name: &str, attributes: Map<String, Value>, may_exist: bool) -> Result<File, Error> {
+        let what = format!("make group '{name}' in '{}'", self.path().display());
+        let fields = vec![("may be there".to_string(), truth(may_exist).into())];
+        let fields = [fields, said::attributes(&attributes, " of the group")].concat();
+        self.edit(what, fields, &Edit::Group { name: self.in_file(name), attributes, may_exist })?;
+        Ok(self.inner(name))
+    }
+
+    /// Opens a group of the file, whose arrays are called by their names in it. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when there is none.
+    pub fn group(&self, name: &str) -> Result<File, Error> {
+        self.await_calls();
+        let what = format!("open group '{name}' of '{}'", self.path().display());
+        let path = self.in_file(name);
+        let fault = match self.inside().form.groups() {
+            None => Some(Edit::Begin(path).refused().context(&what)),
+            Some(groups) if groups.contains(&path) => None,
+            Some(_) => {
+                let text = format!("{what}: there is no group of this name");
+                Some(Fault::new(FaultKind::NotFound, text).hint("list what there is with arrays() and groups()"))
+            }
+        };
+        let fields = vec![("operation".to_string(), what.clone())];
+        self.comm.agree(Question::opening(what, fields, fault), || Ok(Vec::new()))?;
+        Ok(self.inner(name))
+    }
+
+    /// A group of the file.
+    pub(super) fn inner(&self, name: &str) -> File {
+        File { within: format!("{}/", self.in_file(name)), target: crate::line::new_target(), ..self.clone() }
+    }
+}

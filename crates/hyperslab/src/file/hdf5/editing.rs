@@ -1,0 +1,353 @@
+//! What of an HDF5 file can be changed besides elements: attributes, groups, names, shapes; and what becomes visible with a step.
+
+use super::contents::{Hdf5, Hdf5Array, HeldGroup, group_in};
+use super::elements::ElementsAt;
+use super::told::Bytes;
+use crate::error::format_fault;
+use crate::file::edit::Edit;
+use crate::file::form::{ChangeFile, FileChange, Form};
+use hyperslab_format::hdf5::{
+    ChangedDataset, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File, NewGroup, NewMember, OF_DIMENSIONS,
+};
+use hyperslab_format::zarr::{AttributeEdit, Map, Value};
+use hyperslab_layout::tuple;
+use hyperslab_world::{Fault, FaultKind, Names};
+
+/// The attribute by which a step is told from other groups; it is not shown.
+const STEP: &str = "hyperslab_step";
+
+/// Whether one path is the other, or lies below it.
+pub(super) fn is_in(path: &str, group: &str) -> bool {
+    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What is written to a file that exists, so that it has changed; new metadata begin behind its end, at this address or later.
+pub(super) fn change(
+    directory: &dyn Names,
+    name: &str,
+    at: u64,
+    edit: impl FnOnce(&mut Hdf5Edit) -> Result<(), hyperslab_format::Error>,
+) -> Result<FileChange, Fault> {
+    let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
+    let made = || {
+        let file = Hdf5File::open(&source, &directory.full(name))?;
+        let mut edits = Hdf5Edit::of(&file, &source, at)?;
+        edit(&mut edits)?;
+        edits.made()
+    };
+    let Hdf5Change { behind, in_place, before } = made().map_err(format_fault)?;
+    Ok(FileChange { at, behind, in_place, before })
+}
+
+impl HeldGroup {
+    /// A group with these attributes as they are stored.
+    pub(super) fn found(path: &str, mut attributes: Map<String, Value>) -> HeldGroup {
+        let is_step = attributes.shift_remove(STEP).is_some();
+        HeldGroup { path: path.into(), attributes, is_step, is_new: false }
+    }
+
+    /// Its attributes as they are stored.
+    pub(super) fn stored_attributes(&self) -> Map<String, Value> {
+        let mut attributes = self.attributes.clone();
+        if self.is_step {
+            attributes.insert(STEP.into(), 1.into());
+        }
+        attributes
+    }
+}
+
+impl Hdf5 {
+    /// Whether it is a file that exists.
+    pub(super) fn exists(&self) -> bool {
+        !self.superblock.is_empty()
+    }
+
+    /// The step that is not published yet in which a path lies.
+    pub(super) fn step_of(&self, path: &str) -> Option<&str> {
+        self.steps.iter().map(String::as_str).find(|step| is_in(path, step))
+    }
+
+    /// All groups that can be seen.
+    pub(super) fn all_groups(&self) -> Vec<String> {
+        let seen = self.groups.iter().map(|group| &group.path).filter(|path| self.step_of(path).is_none());
+        seen.cloned().collect()
+    }
+
+    /// Notes the groups that a path leads through, which are made with what it leads to.
+    pub(super) fn note_groups(&mut self, path: &str) {
+        for (end, _) in path.match_indices('/') {
+            let above = &path[..end];
+            let is_known = self.groups.iter().any(|group| group.path == above);
+            // That of a step comes when it is published.
+            if !is_known && !self.steps.iter().any(|step| step == above) {
+                self.groups.push(HeldGroup { is_new: true, ..HeldGroup::found(above, Map::new()) });
+            }
+        }
+    }
+
+    /// Whether a path leads to something, or will.
+    fn is_taken(&self, path: &str) -> bool {
+        let arrays = self.arrays.iter().map(|held| &held.array.name).chain(self.others.keys());
+        let groups = self.groups.iter().map(|group| &group.path).chain(&self.steps);
+        arrays.chain(groups).any(|taken| is_in(taken, path))
+    }
+
+    /// Refuses the name of a new array that is that of a group, or lies in what is no group.
+    pub(super) fn check_no_group(&self, name: &str) -> Result<(), Fault> {
+        let is_group =
+            self.groups.iter().any(|group| is_in(&group.path, name)) || self.steps.iter().any(|step| step == name);
+        let is_other = |other: &String| is_in(other, name) || is_in(name, other);
+        if !is_group && !self.others.keys().any(is_other) {
+            return Ok(());
+        }
+        let text = format!("'{name}' would be or lie in something else that the file has under this name");
+        Err(Fault::new(FaultKind::Exists, text).hint("choose another name"))
+    }
+
+    /// Refuses a path that cannot be that of something new.
+    fn check_free(&self, path: &str) -> Result<(), Fault> {
+        if self.is_taken(path) {
+            let text = format!("'{path}' exists already");
+            return Err(Fault::new(FaultKind::Exists, text).hint("choose another name, or delete it first"));
+        }
+        super::check_path(path, &self.names())
+    }
+
+    /// The number of an array, if there is one of this name; else there must be a group.
+    fn known(&self, path: &str) -> Result<Option<usize>, Fault> {
+        let array = self.arrays.iter().position(|held| held.array.name == path);
+        if array.is_some() || self.all_groups().iter().any(|group| group == path) {
+            return Ok(array);
+        }
+        let text = format!("there is no array or group '{path}'");
+        Err(Fault::new(FaultKind::NotFound, text).hint("list what there is with arrays() and groups()"))
+    }
+
+    /// What other programs rely on in files of netCDF-4 is not changed here.
+    fn check_not_netcdf(&self, doing: &str) -> Result<(), Fault> {
+        if !self.options.netcdf || !self.exists() {
+            return Ok(());
+        }
+        let text = format!("{doing} a netCDF-4 file that exists is not supported: its dimensions refer to each other");
+        Err(Fault::new(FaultKind::Unsupported, text)
+            .hint("attributes can be changed, and arrays can grow; or write a new file"))
+    }
+
+    fn attributes_of(&self, set: &Map<String, Value>, of: Option<usize>) -> Result<Vec<Hdf5Attribute>, Fault> {
+        let element = of.map(|number| self.arrays[number].array.element);
+        Hdf5Attribute::of_map(set, element, self.options.dialect()).map_err(format_fault)
+    }
+
+    /// A change on rank 0, where the file exists.
+    fn by(
+        &self,
+        edit: impl FnOnce(&mut Hdf5Edit) -> Result<(), hyperslab_format::Error> + Send + 'static,
+    ) -> Option<ChangeFile> {
+        let end = self.end;
+        self.exists().then(|| -> ChangeFile {
+            Box::new(move |directory, name| {
+                // Behind its end may lie what ranks of a program that died still write.
+                let end = end.max(directory.length(name).unwrap_or(0)).next_multiple_of(8);
+                change(directory, name, end, edit)
+            })
+        })
+    }
+
+    /// The tree of what a file that exists does not have yet, and that can be seen, or will be when this step is published.
+    pub(super) fn new_tree(&self, step: Option<&str>) -> Result<NewGroup, Fault> {
+        let is_meant = |path: &str| match (self.step_of(path), step) {
+            (None, None) => true,
+            (Some(hidden), Some(step)) => hidden == step,
+            _ => false,
+        };
+        let mut root = NewGroup::default();
+        for group in self.groups.iter().filter(|group| group.is_new && is_meant(&group.path)) {
+            group_in(&mut root, &group.path).attributes = self.attributes_of(&group.stored_attributes(), None)?;
+        }
+        for held in self.arrays.iter().filter(|held| held.is_new && is_meant(&held.array.name)) {
+            let (above, _) = held.array.name.rsplit_once('/').unwrap_or_default();
+            group_in(&mut root, above).members.push(NewMember::Dataset(held.dataset(&self.options)?));
+        }
+        Ok(root)
+    }
+
+    /// What was new is in the file now, and is looked up by its name.
+    pub(super) fn settle(&mut self) {
+        let steps = std::mem::take(&mut self.steps);
+        let hidden = |path: &str| steps.iter().any(|step| is_in(path, step));
+        for group in self.groups.iter_mut().filter(|group| !hidden(&group.path)) {
+            group.is_new = false;
+        }
+        for held in self.arrays.iter_mut().filter(|held| held.is_new && !hidden(&held.array.name)) {
+            held.is_new = false;
+            held.place = match std::mem::replace(&mut held.place, ElementsAt::Named) {
+                ElementsAt::Grid { chunk, .. } => {
+                    ElementsAt::Chunked { chunk, filters: Default::default(), header: None }
+                }
+                ElementsAt::InRoom { chunk, filters, .. } => ElementsAt::Chunked { chunk, filters, header: None },
+                _ => ElementsAt::Named,
+            };
+        }
+        self.steps = steps;
+    }
+
+    pub(super) fn changing(&self, edit: &Edit) -> Result<Option<ChangeFile>, Fault> {
+        match edit {
+            Edit::Attributes { of, edit } => self.changing_attributes(of, edit),
+            Edit::Delete(path) => {
+                self.known(path)?;
+                self.check_not_netcdf("deleting from")?;
+                let path = path.clone();
+                Ok(self.by(move |edits| edits.delete(&path)))
+            }
+            Edit::Rename { from, to } => {
+                self.known(from)?;
+                self.check_not_netcdf("renaming in")?;
+                self.check_free(to)?;
+                let (above, _) = to.rsplit_once('/').unwrap_or_default();
+                if is_in(above, from) {
+                    return Err(Fault::new(FaultKind::Invalid, format!("'{from}' cannot be moved into itself")));
+                }
+                if !above.is_empty() && self.known(above)?.is_some() {
+                    return Err(Fault::new(FaultKind::Invalid, format!("'{above}' is an array, and no group")));
+                }
+                let (from, to) = (from.clone(), to.clone());
+                Ok(self.by(move |edits| edits.rename(&from, &to)))
+            }
+            Edit::Resize { name, shape } => self.resizing(name, shape),
+            Edit::Group { name, attributes, may_exist } => {
+                if *may_exist && self.all_groups().contains(name) {
+                    let set = AttributeEdit { set: attributes.clone(), ..AttributeEdit::default() };
+                    return if set.set.is_empty() { Ok(None) } else { self.changing_attributes(name, &set) };
+                }
+                self.check_free(name)?;
+                self.check_not_netcdf("making a group in")?;
+                let mut root = NewGroup::default();
+                group_in(&mut root, name).attributes = self.attributes_of(attributes, None)?;
+                Ok(self.by(move |edits| edits.add(&root).map(drop)))
+            }
+            Edit::Begin(step) => {
+                if self.step_of(step).is_some_and(|other| other != step) {
+                    return Err(Fault::new(FaultKind::Unsupported, "a step cannot hold another step"));
+                }
+                self.check_not_netcdf("a step in")?;
+                self.check_free(step).map(|()| None)
+            }
+            Edit::Publish { step, attributes } => {
+                let mut root = self.new_tree(Some(step))?;
+                let group =
+                    HeldGroup { path: step.clone(), attributes: attributes.clone(), is_step: true, is_new: true };
+                group_in(&mut root, step).attributes = self.attributes_of(&group.stored_attributes(), None)?;
+                Ok(self.by(move |edits| edits.add(&root).map(drop)))
+            }
+            Edit::GiveUp(_) => Ok(None),
+        }
+    }
+
+    fn changing_attributes(&self, of: &str, edit: &AttributeEdit) -> Result<Option<ChangeFile>, Fault> {
+        let array = if of.is_empty() { None } else { self.known(of)? };
+        let set = self.attributes_of(&edit.set, array)?;
+        let (path, AttributeEdit { clear, removed, .. }) = (of.to_string(), edit.clone());
+        let goes = move |name: &str| {
+            let is_shown = !OF_DIMENSIONS.contains(&name) && name != STEP;
+            is_shown && (clear || removed.iter().any(|removed| removed == name))
+        };
+        Ok(self.by(move |edits| edits.edit_attributes(&path, &set, &goes)))
+    }
+
+    /// Only what has chunks can have another shape, and none is taken away.
+    fn resizing(&self, name: &str, shape: &[u64]) -> Result<Option<ChangeFile>, Fault> {
+        let Some(number) = self.known(name)? else {
+            return Err(Fault::new(FaultKind::Invalid, format!("'{name}' is a group, which has no shape")));
+        };
+        let Hdf5Array { array, place, limits, .. } = &self.arrays[number];
+        let most = |d: usize| limits.get(d).copied().unwrap_or(Some(array.shape[d])).unwrap_or(u64::MAX >> 2);
+        let fits = shape.len() == array.shape.len()
+            && shape.iter().enumerate().all(|(d, extent)| (array.shape[d]..=most(d)).contains(extent));
+        if !fits {
+            let text = format!("'{name}' cannot have the shape {}", tuple(shape));
+            let limit = |d| if most(d) == u64::MAX >> 2 { "without limit".into() } else { most(d).to_string() };
+            let limits: Vec<String> = (0..array.shape.len()).map(limit).collect();
+            let expected = format!("from {} up to {}", tuple(&array.shape), tuple(&limits));
+            return Err(Fault::new(FaultKind::Invalid, text).expected(expected, tuple(shape).to_string()).hint(
+                "maxshape= says how far an array may grow when it is made; h5py makes one smaller, on one rank",
+            ));
+        }
+        if shape == array.shape || array.shape.is_empty() {
+            return Ok(None);
+        }
+        let (at, path, shape) = (place.header(), name.to_string(), shape.to_vec());
+        Ok(self.by(move |edits| edits.change_named(&path, at, |at| ChangedDataset { at, shape, places: Vec::new() })))
+    }
+
+    pub(super) fn has_changed_by(&mut self, edit: &Edit) -> Vec<usize> {
+        match edit {
+            Edit::Attributes { of, edit } => {
+                if let Some(attributes) = self.attributes_at(of) {
+                    edit.apply(attributes);
+                }
+            }
+            Edit::Delete(path) => return self.forget(path),
+            Edit::Rename { from, to } => {
+                let moved = |path: &mut String| {
+                    if is_in(path, from) {
+                        *path = format!("{to}{}", &path[from.len()..]);
+                    }
+                };
+                self.arrays.iter_mut().for_each(|held| moved(&mut held.array.name));
+                self.groups.iter_mut().for_each(|group| moved(&mut group.path));
+            }
+            Edit::Resize { name, shape } => {
+                if let Some(held) = self.arrays.iter_mut().find(|held| held.array.name == *name) {
+                    held.array.shape.clone_from(shape);
+                }
+            }
+            Edit::Group { name, attributes, .. } => {
+                self.note_groups(&format!("{name}/"));
+                let edit = AttributeEdit { set: attributes.clone(), ..AttributeEdit::default() };
+                if let Some(attributes) = self.attributes_at(name) {
+                    edit.apply(attributes);
+                }
+                if self.exists() {
+                    self.settle();
+                }
+            }
+            Edit::Begin(step) => self.steps.push(step.clone()),
+            Edit::Publish { step, attributes } => {
+                self.steps.retain(|open| open != step);
+                let group =
+                    HeldGroup { path: step.clone(), attributes: attributes.clone(), is_step: true, is_new: true };
+                self.groups.push(group);
+                if self.exists() {
+                    self.settle();
+                }
+            }
+            Edit::GiveUp(step) => {
+                if self.steps.contains(step) {
+                    self.steps.retain(|open| open != step);
+                    return self.forget(step);
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Forgets what a path leads to; gives the numbers of the arrays among it.
+    fn forget(&mut self, path: &str) -> Vec<usize> {
+        self.groups.retain(|group| !is_in(&group.path, path));
+        let gone = (0..self.arrays.len()).filter(|number| is_in(&self.arrays[*number].array.name, path)).collect();
+        self.arrays.retain(|held| !is_in(&held.array.name, path));
+        gone
+    }
+
+    /// Attributes of an array, a group that was made, or the file.
+    fn attributes_at(&mut self, path: &str) -> Option<&mut Map<String, Value>> {
+        if path.is_empty() {
+            return Some(&mut self.attributes);
+        }
+        if let Some(held) = self.arrays.iter_mut().find(|held| held.array.name == path) {
+            return Some(&mut held.attributes);
+        }
+        self.groups.iter_mut().find(|group| group.path == path).map(|group| &mut group.attributes)
+    }
+}

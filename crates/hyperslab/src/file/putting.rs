@@ -1,0 +1,331 @@
+//! Rank 0's side of whatever changes a file: of writes, and of changes of what it says.
+
+use super::File;
+use super::disk::{self, follow_disk, marker};
+use super::form::{ChangeFile, FileChange, FileSize, NewPlaces};
+use crate::selection::Sections;
+use hyperslab_collective::attempts::{Change, Marker};
+use hyperslab_collective::{Decision, Target};
+use hyperslab_layout::Stored;
+use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
+use hyperslab_walk::PlacedChunk;
+use hyperslab_world::{Fault, FaultKind, Proof, Root};
+use std::sync::Arc;
+
+/// Rank 0's side of a write.
+pub(super) struct Putting {
+    pub(super) file: File,
+    pub(super) stored: Vec<Stored>,
+    /// Number of each array in the file, and what is written of it.
+    pub(super) numbers: Vec<usize>,
+    pub(super) sections: Sections,
+    /// Whether arrays become longer.
+    pub(super) lengthens: bool,
+    /// Whether they are new in a file that exists.
+    pub(super) adds: bool,
+    /// Where units lie that got room, and where that ends; of a file that exists, how long it was before.
+    pub(super) placed: Option<(NewPlaces, u64)>,
+    pub(super) length: Option<u64>,
+    /// Whether all units got room, so that nothing is lost of what was there.
+    pub(super) spares: bool,
+    /// What was in place before, where something of it was changed.
+    pub(super) replaced: Vec<(u64, Vec<u8>)>,
+    /// How far the file went before.
+    pub(super) before: FileSize,
+    /// What it began with before, where that may change when it grows.
+    pub(super) beginning: Option<Vec<u8>>,
+    /// Where the last ends now \[B\].
+    pub(super) end: u64,
+    /// Whether nothing stays of what the file had.
+    pub(super) whole: bool,
+    pub(super) marker: Option<Marker>,
+    /// Whether it made the new file.
+    pub(super) made: bool,
+    /// Whether readers may have been told how far it goes now.
+    pub(super) told: bool,
+}
+
+impl Putting {
+    pub(super) fn new(file: File, before: FileSize, beginning: Option<Vec<u8>>) -> Putting {
+        Putting {
+            file,
+            stored: Vec::new(),
+            numbers: Vec::new(),
+            sections: Sections::Whole,
+            lengthens: false,
+            adds: false,
+            placed: None,
+            length: None,
+            spares: false,
+            replaced: Vec::new(),
+            end: before.bytes,
+            before,
+            beginning,
+            whole: false,
+            marker: None,
+            made: false,
+            told: false,
+        }
+    }
+
+    /// Tells readers how far the file goes, by what it begins with, where it says so there and nowhere else.
+    fn tell(&self, beginning: &[u8]) -> Result<(), Fault> {
+        let file = &self.file;
+        file.directory.overwrite(&file.name, &beginning[..self.telling(beginning)], file.options.durable)
+    }
+
+    /// How many of the bytes with which the file begins tell how far it goes.
+    fn telling(&self, beginning: &[u8]) -> usize {
+        self.file.inside().form.lasting().map_or(beginning.len(), |(from, _)| from as usize)
+    }
+
+    /// Tells them again how far it went. Gives whether they know.
+    fn untell(&self) -> bool {
+        if !self.replaced.is_empty() {
+            let back = |(at, bytes): &(u64, Vec<u8>)| self.file.directory.overwrite_part(&self.file.name, *at, bytes);
+            return self.replaced.iter().rev().all(|one| back(one).is_ok()) && self.synced().is_ok();
+        }
+        !self.told || self.beginning.as_ref().is_some_and(|before| self.tell(before).is_ok())
+    }
+
+    fn synced(&self) -> Result<(), Fault> {
+        let File { directory, name, options, .. } = &self.file;
+        if options.durable { directory.sync_files(std::slice::from_ref(name)) } else { Ok(()) }
+    }
+
+    /// Lets a file that exists say where units lie now: first what is behind all else, then what leads there.
+    fn change(&mut self, change: ChangeFile) -> Result<(), Fault> {
+        let (directory, name) = (self.file.directory.clone(), self.file.name.clone());
+        let FileChange { at, behind, in_place, before } = change(&*directory, &name)?;
+        let end = at + behind.len() as u64;
+        // How long it is tells how far a program that died may write: where nothing is added, that stays.
+        if !behind.is_empty() || in_place.is_empty() {
+            directory.resize(&name, end)?;
+        }
+        if !behind.is_empty() {
+            directory.overwrite_part(&name, at, &behind)?;
+            self.synced()?;
+        }
+        for ((at, bytes), before) in in_place.iter().zip(before) {
+            self.replaced.push(before);
+            self.told = true;
+            directory.overwrite_part(&name, *at, bytes)?;
+        }
+        self.synced()?;
+        let bytes = self.beginning.as_ref().map_or(0, |beginning| beginning.len() as u64);
+        let beginning = directory.read_prefix(&name, bytes)?.unwrap_or_default();
+        self.file.inside().form.has_changed(end, beginning);
+        Ok(())
+    }
+
+    /// Changes what a file that exists says of its arrays, and nothing else of it.
+    pub(super) fn edit(mut self, change: ChangeFile) -> Result<(), Fault> {
+        self.mark()?;
+        self.length = self.file.directory.length(&self.file.name);
+        self.spares = true;
+        let changed = self.file.attempts.check_still_there().and_then(|()| self.change(change));
+        changed.and_then(|()| self.unmark()).inspect_err(|_| self.undo(true))
+    }
+
+    /// Marks the file as one that is being changed, which nobody else does meanwhile.
+    fn mark(&mut self) -> Result<(), Fault> {
+        let attempts = &self.file.attempts;
+        let marked = attempts.mark(&marker(&self.file.name), &self.file.name, &Change::Torn(None))?;
+        // From now on nobody replaces it; somebody may have, until now.
+        if let Err(fault) = attempts.check_still_there().and_then(|()| self.check_beginning()) {
+            attempts.withdraw(marked);
+            return Err(fault);
+        }
+        self.marker = Some(marked);
+        Ok(())
+    }
+
+    /// It is changed.
+    fn unmark(&mut self) -> Result<(), Fault> {
+        let Some(marker) = self.marker.take() else { return Ok(()) };
+        // Only writing all of the file ends an earlier update that did not end.
+        let stays = marker.was_there() && !self.whole;
+        let unmarked = self.file.attempts.unmark(marker, stays);
+        // It has changed, and readers know: to do it again would append the same twice.
+        unmarked.map_err(|fault| match self.told {
+            true => self.file.attempts.left_behind(&disk::marker(&self.file.name), fault),
+            false => fault,
+        })
+    }
+
+    /// Makes sure that the file still begins as it did when it was opened, or last grew.
+    fn check_beginning(&self) -> Result<(), Fault> {
+        let Some(beginning) = &self.beginning else { return Ok(()) };
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        if directory.read_prefix(name, beginning.len() as u64)?.as_ref() == Some(beginning) {
+            return Ok(());
+        }
+        let path = directory.full(name);
+        let text = format!("'{path}' has another header than when it was opened: somebody else has changed it");
+        Err(Fault::new(FaultKind::Busy, text).about(path).hint("open it again, to see what it holds now"))
+    }
+
+    /// Whether arrays grow.
+    fn grows(&self) -> bool {
+        self.end != self.before.bytes
+    }
+
+    /// Makes a file that exists so long that all chunks have room that get some. So whoever comes next knows how far a rank of
+    /// this program may write that was stopped and comes back, and writes nothing there.
+    fn make_room(&mut self, transfer: &Transfer) {
+        let from = transfer.asks.iter().find_map(|ask| ask.stored.allotted_from());
+        let Some(from) = from else { return };
+        let most = transfer.asks.iter().map(|ask| ask.stored.room_bytes_max(&ask.section)).fold(0, u64::saturating_add);
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        self.length = directory.length(name);
+        if directory.is_plain() {
+            // What is asked for ahead, and not used, is less than as much again. Where files cannot be as long, or have no
+            // holes, it goes without.
+            let _ = directory.resize(name, from.saturating_add(most.saturating_mul(2)));
+        }
+    }
+
+    /// Makes a file that exists as long as it shall be. What lay behind its end, as after an append that was cut short, must
+    /// not be seen between what is written now.
+    fn lengthen(&self) -> Result<(), Fault> {
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        if !self.grows() {
+            return Ok(());
+        }
+        if directory.length(name).is_some_and(|length| length > self.before.bytes) {
+            directory.resize(name, self.before.bytes)?;
+        }
+        directory.resize(name, self.end)
+    }
+
+    /// Makes it as long as it was, unless somebody else has changed that.
+    fn shorten(&self) {
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        if self.grows() && directory.length(name) == Some(self.end) {
+            let _ = directory.resize(name, self.before.bytes);
+        }
+        // What got room lies behind it, and nobody is led there.
+        if let Some(length) = self.length {
+            let _ = directory.resize(name, length);
+        }
+    }
+}
+
+impl Target for Putting {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+        let places_are_known = {
+            let inside = self.file.inside();
+            self.numbers.iter().all(|number| inside.form.lookup(*number).is_none())
+        };
+        if places_are_known {
+            return Ok(std::mem::take(&mut self.stored));
+        }
+        let File { directory, name, mode, .. } = &self.file;
+        // Behind its end may lie what ranks of a program that died still write.
+        let length = if mode.writes_new() { None } else { directory.length(name) };
+        let room = self.end.max(length.unwrap_or(0));
+        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, Some(room))
+    }
+
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
+        self.file.decided(transfer, laid)
+    }
+
+    fn begin(
+        &mut self,
+        stored: &mut [Stored],
+        transfer: &Arc<Transfer>,
+        parameters: &mut Parameters,
+    ) -> Result<Vec<Root>, Fault> {
+        let (file, end) = (self.file.clone(), self.end);
+        let (directory, attempts) = (&*file.directory, &file.attempts);
+        let proof = if file.mode.writes_new() {
+            if file.inside().begun.is_none() {
+                let beginning = file.inside().form.beginning();
+                attempts.make_file(&beginning, end)?;
+                file.inside().begun = Some(beginning);
+                self.made = true;
+            } else {
+                directory.resize(&file.hidden, end)?;
+            }
+            follow_disk(parameters, transfer, directory, (&file.hidden, end))?;
+            Proof::File(directory.full(&file.hidden).into())
+        } else {
+            self.mark()?;
+            if let Err(fault) = self.lengthen() {
+                self.marker.take().into_iter().for_each(|marked| attempts.withdraw(marked));
+                return Err(fault);
+            }
+            self.make_room(transfer);
+            self.spares = self.adds || stored.iter().all(|stored| stored.allotted_from().is_some());
+            let proof = self.marker.as_ref().map(|marked| marked.proof(directory)).expect("it is marked");
+            follow_disk(parameters, transfer, directory, (&file.name, 0))?;
+            proof
+        };
+        Ok(vec![self.file.root(vec![proof])])
+    }
+
+    fn placed(&mut self, chunks: Vec<PlacedChunk>, end: u64) -> Result<(), Fault> {
+        let mut places = NewPlaces::new();
+        for placed in chunks {
+            let number = self
+                .numbers
+                .get(placed.chunk.array as usize)
+                .ok_or_else(|| Fault::new(FaultKind::Peer, "a rank told of chunks of an array that is not written"))?;
+            places.entry(*number).or_default().push(placed);
+        }
+        self.placed = Some((places, end));
+        Ok(())
+    }
+
+    fn publish(&mut self) -> Result<(), Fault> {
+        // What took its place may have parts of this update: the marker stays, without an owner.
+        self.file.attempts.check_still_there()?;
+        let changes = self.lengthens || self.adds;
+        let placed = self.placed.take().or_else(|| changes.then(|| (NewPlaces::new(), self.end)));
+        if let Some((mut places, end)) = placed {
+            // Of those, the new length is told, wherever what is new lies.
+            for number in self.numbers.iter().filter(|_| self.lengthens) {
+                places.entry(*number).or_default();
+            }
+            let change = self.file.inside().form.put_in_room(places, end)?;
+            change.map_or(Ok(()), |change| self.change(change))?;
+        }
+        if self.marker.is_some() && self.grows() {
+            // How far it goes is the last thing that changes.
+            let beginning = self.file.inside().form.beginning();
+            if self.telling(&beginning) > 0 {
+                self.told = true;
+                self.tell(&beginning)?;
+            }
+        }
+        self.unmark()
+    }
+
+    fn undo(&mut self, moved: bool) {
+        // As long as readers may know of more, it stays.
+        let back = self.marker.is_none() || self.untell();
+        if self.marker.is_some() && back {
+            self.shorten();
+        }
+        match self.marker.take() {
+            // What lies behind the end that its header names nobody reads.
+            Some(marker) if back && (!moved || self.grows() || self.spares) => self.file.attempts.withdraw(marker),
+            // It stays beside the file, without an owner.
+            Some(_) => {}
+            None if !self.file.mode.writes_new() => {}
+            None if self.made => {
+                self.file.inside().begun = None;
+                drop(self.file.attempts.end());
+            }
+            // Nothing was begun.
+            None if self.file.inside().begun.is_none() => {}
+            // What was written before stays; the file must not be longer than that.
+            None => drop(self.file.directory.resize(&self.file.hidden, self.before.bytes)),
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.marker = None;
+    }
+}

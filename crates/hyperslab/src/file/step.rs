@@ -1,0 +1,134 @@
+//! Steps of a file: groups of it that become visible whole, or not at all.
+
+use super::File;
+use super::edit::Edit;
+use crate::course::{End, Publish};
+use crate::error::Error;
+use crate::said::{self, NOT_GIVEN, quoted};
+use hyperslab_collective::naming::check_name;
+use hyperslab_format::zarr::{AttributeEdit, Map, Value};
+use hyperslab_world::{Fault, FaultKind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A step that is being written: a group of a file that nothing leads to until [`FileStep::publish`]. What it had written
+/// before a crash lies behind the end of the file, where nobody reads it.
+#[derive(Clone)]
+pub struct FileStep {
+    /// The group to write to.
+    pub group: File,
+    /// The group that it is a step of, with a `/` at its end, and its name there.
+    above: String,
+    name: String,
+    attributes: Arc<Mutex<Map<String, Value>>>,
+}
+
+impl File {
+    /// Starts a step of the file, or of this group of it. Collective. `hooked` says whether this rank will do something of its
+    /// own between [`FileStep::sync`] and [`FileStep::publish`], which must be so on all ranks.
+    ///
+    /// # Errors
+    /// The same on all ranks, when something of that name exists, or files of this format have no groups.
+    pub fn step(&self, name: &str, attributes: Map<String, Value>, hooked: bool) -> Result<FileStep, Error> {
+        let what = format!("step '{name}' of '{}'", self.path().display());
+        if let Err(fault) = check_name(name) {
+            return Err(self.comm.attend_with(&what, fault));
+        }
+        let fields = vec![
+            ("step".to_string(), quoted(self.in_file(name))),
+            ("before_publish".to_string(), if hooked { "a function" } else { NOT_GIVEN }.to_string()),
+        ];
+        let fields = [fields, said::attributes(&attributes, " of the step")].concat();
+        self.edit(what, fields, &Edit::Begin(self.in_file(name)))?;
+        let (above, name) = (self.within.clone(), name.to_string());
+        Ok(FileStep { group: self.inner(&name), above, name, attributes: Arc::new(Mutex::new(attributes)) })
+    }
+
+    /// Names of the published steps, in the order of the file. Local.
+    pub fn steps(&self) -> Vec<String> {
+        let steps = self.inside().form.steps();
+        steps
+            .iter()
+            .filter_map(|path| path.strip_prefix(&self.within))
+            .filter(|name| !name.contains('/'))
+            .map(String::from)
+            .collect()
+    }
+}
+
+impl FileStep {
+    /// Its attributes. Local.
+    pub fn attributes(&self) -> Map<String, Value> {
+        self.attributes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the attributes of the step; they are written, and compared between ranks, when it is published. Local.
+    pub fn edit_attributes(&self, edit: &AttributeEdit) {
+        edit.apply(&mut self.attributes.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// What it is a step of.
+    fn above(&self) -> File {
+        File { within: self.above.clone(), ..self.group.clone() }
+    }
+
+    fn shown(&self) -> String {
+        format!("step '{}' of '{}'", self.name, self.above().path().display())
+    }
+
+    /// Waits until everything is written, durable where the file is. Collective: a place for the user to look at the step
+    /// before it becomes visible.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn sync(&self) -> Result<(), Error> {
+        let path = self.group.path().display().to_string();
+        let end = End::of(format!("sync of {}", self.shown()), "sync", &path);
+        Ok(self.group.comm.sync_and(end, self.group.target, Publish::nothing())?)
+    }
+
+    /// Makes the step visible: one write leads to it. Collective. Waits for all requests before; if one of the step failed and
+    /// nobody waited for it, this fails with its error and the step is given up.
+    ///
+    /// # Errors
+    /// The same on all ranks; unless [`Error::is_unsynced`], nothing is visible then.
+    pub fn publish(self) -> Result<(), Error> {
+        let what = format!("publishing {}", self.shown());
+        let attributes = self.attributes();
+        let fields = said::attributes(&attributes, " of the step");
+        let step = self.above().in_file(&self.name);
+        let published = self.sync().and_then(|()| {
+            let edit = Edit::Publish { step, attributes };
+            self.above().edit(what, fields, &edit)
+        });
+        published.inspect_err(|error| {
+            if !error.is_unsynced() {
+                self.given_up()
+            }
+        })
+    }
+
+    /// Takes part in the publishing of the step with an error of this rank: the step is given up on all ranks. Collective:
+    /// other ranks call this or [`FileStep::publish`].
+    ///
+    /// # Errors
+    /// Always, the same on all ranks; it holds what is said here.
+    pub fn give_up(self, why: impl Into<String>) -> Result<(), Error> {
+        let what = format!("sync of {}", self.shown());
+        let text = format!("publishing {}: the program gave it up: {}", self.shown(), why.into());
+        let path = self.group.path().display().to_string();
+        let end = End { fault: Some(Fault::new(FaultKind::Peer, text)), ..End::of(what, "sync", &path) };
+        let result = self.group.comm.sync_and(end, self.group.target, Publish::nothing());
+        self.given_up();
+        Ok(result?)
+    }
+
+    /// Gives the step up after a collective call failed, of which every rank knows. Not collective.
+    pub fn discard(self) {
+        self.group.await_calls();
+        self.given_up();
+    }
+
+    fn given_up(&self) {
+        self.above().has_edited(&Edit::GiveUp(self.above().in_file(&self.name)));
+    }
+}
