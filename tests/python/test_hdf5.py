@@ -395,6 +395,63 @@ def test_chunks_that_cannot_be_changed_are_refused(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.h5"]
 
 
+def test_elements_in_headers_are_read(tmp_path: Path) -> None:
+    """Compact datasets, also after their header has moved."""
+    for libver in ("earliest", "latest"):
+        path = tmp_path / f"{libver}.h5"
+        with h5py.File(path, "w", libver=libver) as data:
+            properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            properties.set_layout(h5py.h5d.COMPACT)
+            space, kind = h5py.h5s.create_simple((3, 4)), h5py.h5t.IEEE_F32BE
+            h5py.Dataset(h5py.h5d.create(data.id, b"compact", kind, space, properties))[...] = np.arange(12).reshape(
+                3, 4
+            )
+
+        def run(comm: Any, path: Path = path) -> None:
+            whole = np.arange(12.0).reshape(3, 4)
+            dist, mine = blocks(comm, whole.shape)
+            with hs.open(path, "r+", comm=comm) as file:
+                assert np.array_equal(file.read("compact", dist), whole[mine])
+                with pytest.raises(hs.UnsupportedError, match="lies in the header"):
+                    file.write("compact", whole[mine], dist)
+                file["compact"].attrs["units"] = "m"
+                assert np.array_equal(file["compact"][1:, 2], whole[1:, 2])
+                assert np.array_equal(file.read("compact", dist), whole[mine])
+
+        hs.threads(2, run)
+        with h5py.File(path) as data:
+            assert data["compact"][...].tolist() == np.arange(12).reshape(3, 4).tolist()
+            assert data["compact"].attrs["units"] == "m"
+
+
+def test_structured_types_are_those_of_h5py(tmp_path: Path) -> None:
+    inner = np.dtype([("x", "<f4"), ("y", ">i2", (2, 3))])
+    kinds = [
+        np.dtype([("a", "<i4"), ("b", "<f8")]),
+        np.dtype([("a", "i1"), ("in", inner), ("name", "S5"), ("yes", "?"), ("z", "<c8")]),
+        np.dtype({"names": ["a", "b"], "formats": ["<i2", "<f8"], "offsets": [2, 8], "itemsize": 24}),
+    ]
+    bits = np.random.default_rng(SEED)
+    arrays = {f"v{number}": np.zeros(7, kind) for number, kind in enumerate(kinds)}
+    for values in arrays.values():
+        for name in values.dtype.names or ():
+            if values.dtype[name].kind in "if":
+                values[name] = bits.integers(0, 100, 7)
+    with hs.open(tmp_path / "a.h5", "w") as file:
+        file.write(arrays)
+        file.write("zipped", arrays["v0"], chunks=(3,), compression="gzip")
+        text = np.zeros(2, [("text", "U3")])
+        with pytest.raises(hs.UnsupportedError, match="text of NumPy's type U in field 'text'"):
+            file.write("text", text)
+    with h5py.File(tmp_path / "a.h5") as data:
+        for name, values in arrays.items():
+            assert data[name].dtype == values.dtype
+            assert np.array_equal(data[name][...], values)
+        assert np.array_equal(data["zipped"][...], arrays["v0"])
+    with hs.open(tmp_path / "a.h5") as file:
+        assert all(np.array_equal(file[name][...], values) for name, values in arrays.items())
+
+
 def test_filters_that_zarr_has_too(tmp_path: Path) -> None:
     values = np.arange(1000, dtype="i4").reshape(50, 20)
     given: dict[str, Any] = {"chunks": (16, 20), "compression": "gzip", "shuffle": True, "fletcher32": True}

@@ -75,7 +75,7 @@ fn object(
 fn dataset(file: &Hdf5File, source: &InMemory, dataset: &Dataset, attributes: Json) -> Result<Json, Error> {
     let (mut chunk, mut index, mut chunks) = (None, None, Vec::new());
     let layout = match &dataset.storage {
-        DatasetStorage::Compact(_) => "compact",
+        DatasetStorage::Compact { .. } => "compact",
         DatasetStorage::Contiguous { .. } => "contiguous",
         DatasetStorage::Chunked { chunk: shape, index: found } => {
             (chunk, index) = (Some(shape), Some(format!("{found:?}")));

@@ -58,7 +58,8 @@ pub(crate) fn text_of(fields: &[Field]) -> String {
     format!("[{}]", fields.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
-fn bytes_of(fields: &[Field]) -> Option<u64> {
+/// Bytes of an element that has these fields and nothing else \[B\].
+pub(crate) fn bytes_of(fields: &[Field]) -> Option<u64> {
     fields.iter().try_fold(0u64, |all, field| {
         let each = field.holds.bytes()?;
         all.checked_add(field.shape.iter().try_fold(each, |bytes, &extent| bytes.checked_mul(extent))?)

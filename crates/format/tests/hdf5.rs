@@ -85,7 +85,7 @@ fn elements_of_all_types_are_known() {
         assert_eq!(elements(&file, &source, "n_float64"), long);
         assert_eq!(elements(&file, &source, "truth"), [1, 0, 1]);
         assert_eq!(elements(&file, &source, "compact"), as_bytes(&numbers(6)));
-        assert!(matches!(dataset(&file, &source, "compact").storage, DatasetStorage::Compact(_)));
+        assert!(matches!(dataset(&file, &source, "compact").storage, DatasetStorage::Compact { .. }));
         assert_eq!(elements(&file, &source, "nothing"), 2.5f64.to_le_bytes().repeat(4));
         let nothing = dataset(&file, &source, "nothing");
         assert!(matches!(nothing.storage, DatasetStorage::Contiguous { at: None, .. }), "{:?}", nothing.storage);

@@ -106,8 +106,8 @@ pub enum ChunkIndex {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "what fields are is said above, or with their variant")]
 pub enum DatasetStorage {
-    /// In its header.
-    Compact(Vec<u8>),
+    /// In its header, in so many bytes, which a checksum may cover.
+    Compact { at: u64, bytes: u64 },
     /// In one stretch; nowhere as long as nothing was written.
     Contiguous { at: Option<u64>, bytes: u64 },
     /// In chunks of this shape, those at the edge stored whole.

@@ -46,11 +46,12 @@ impl Datatype {
                 let tag = if opaque.is_ordered() { format!("NUMPY:{}", element.numpy()) } else { String::new() };
                 Datatype::Opaque { bytes: opaque.bytes(), tag }
             }
-            Kind::BFloat16 | Kind::Opaque(_) => {
-                let context = Context::new("store the HDF5 dataset", name);
-                let error = context.unsupported("elements that h5py reads", element.to_string());
-                return Err(error.with_hint("a Zarr store has them"));
+            Kind::Opaque(opaque) if opaque.float().is_none() => {
+                let described = fields::fields_of_text(opaque.fields().unwrap_or_default());
+                let made = described.and_then(|fields| compound(&fields, opaque.bytes(), name));
+                return made.map_err(|found| not_stored(&found, name));
             }
+            Kind::BFloat16 | Kind::Opaque(_) => return Err(not_stored(&element.to_string(), name)),
         })
     }
 
@@ -84,6 +85,35 @@ impl Datatype {
         };
         Ok(ElementType { kind, order })
     }
+}
+
+fn not_stored(found: &str, name: &str) -> Error {
+    let error = Context::new("store the HDF5 dataset", name).unsupported("elements that h5py reads", found);
+    error.with_hint("a Zarr store has them")
+}
+
+/// The fields of a structured type, without its gaps.
+fn compound(fields: &[fields::Field], bytes: u32, name: &str) -> Result<Datatype, String> {
+    let (mut members, mut offset) = (Vec::new(), 0u32);
+    for field in fields {
+        let base = match &field.holds {
+            FieldType::Element(element) => {
+                Datatype::of_element(*element, name).map_err(|error| error.found().to_string())?
+            }
+            FieldType::Bytes(bytes) => Datatype::Text { bytes: *bytes, end: TextEnd::Zeros, utf8: false },
+            FieldType::Characters(..) => return Err(format!("text of NumPy's type U in field '{}'", field.name)),
+            FieldType::Fields(inner) => compound(inner, fields::bytes_of(inner).unwrap_or(0) as u32, name)?,
+        };
+        let extents = field.shape.iter().map(|extent| u32::try_from(*extent).ok()).collect::<Option<Vec<_>>>();
+        let shape = extents.ok_or_else(|| format!("an array of 2^32 or more in field '{}'", field.name))?;
+        let datatype = if shape.is_empty() { base } else { Datatype::Array { shape, base: Box::new(base) } };
+        let next = offset + datatype.bytes();
+        if !field.name.is_empty() {
+            members.push(CompoundField { name: field.name.clone(), offset, datatype });
+        }
+        offset = next;
+    }
+    Ok(Datatype::Compound { bytes, fields: members })
 }
 
 fn part(name: &str, offset: u32, bytes: u32, order: ByteOrder) -> CompoundField {

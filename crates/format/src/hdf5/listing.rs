@@ -222,7 +222,6 @@ fn readable(dataset: Dataset, path: &str) -> Result<Dataset, Error> {
     Pipeline::of(&dataset.filters, path)?;
     let found = match &dataset.storage {
         DatasetStorage::Unsupported(what) => what.clone(),
-        DatasetStorage::Compact(_) => "elements in its header (compact)".into(),
         _ if dataset.shape.is_none() => "no elements (a null dataspace)".into(),
         _ => return Ok(dataset),
     };

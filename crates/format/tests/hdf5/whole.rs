@@ -41,9 +41,8 @@ pub(crate) fn whole(file: &Hdf5File, source: &InMemory, dataset: &Dataset, most:
     let fill = dataset.fill.clone().unwrap_or_else(|| vec![0; each as usize]);
     let mut all = fill.repeat((bytes / each) as usize);
     match &dataset.storage {
-        DatasetStorage::Compact(elements) => all.copy_from_slice(&elements[..bytes as usize]),
         DatasetStorage::Contiguous { at: None, .. } => (),
-        DatasetStorage::Contiguous { at: Some(at), .. } => {
+        DatasetStorage::Contiguous { at: Some(at), .. } | DatasetStorage::Compact { at, .. } => {
             all.copy_from_slice(&source.bytes[*at as usize..(*at + bytes) as usize]);
         }
         DatasetStorage::Chunked { chunk, .. } => {

@@ -59,7 +59,7 @@ impl Form for Hdf5 {
     fn described(&self, number: usize) -> Described {
         let Hdf5Array { array, place, fill, dimensions, attributes, .. } = &self.arrays[number];
         let native = ElementType::native(array.element.kind);
-        let value = convert_scalar(fill, array.element, native);
+        let value = converted(fill, array.element, native);
         let (chunks, codecs) = match place.chunk() {
             Some((chunk, filters)) => (Some(chunk.to_vec()), filters.names()),
             None => (None, Vec::new()),
@@ -67,7 +67,7 @@ impl Form for Hdf5 {
         Described {
             dimension_names: dimensions.clone(),
             attributes: attributes.clone(),
-            fill_value: fill_to_json(native.kind, &value[..native.bytes() as usize]).unwrap_or_default(),
+            fill_value: fill_to_json(native.kind, &value).unwrap_or_default(),
             chunks,
             codecs: codecs.into_iter().map(Value::from).collect(),
         }
@@ -84,7 +84,7 @@ impl Form for Hdf5 {
         let stored = match place {
             ElementsAt::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
             // Where it lies is looked up.
-            ElementsAt::Named => Stored::in_file(shape, *element, object.clone(), 0),
+            ElementsAt::Named | ElementsAt::InHeader => Stored::in_file(shape, *element, object.clone(), 0),
             ElementsAt::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),
             ElementsAt::Grid { chunk, at } => Stored::in_grid(shape, *element, chunk, object.clone(), *at),
             // Where they lie is looked up.
@@ -97,7 +97,7 @@ impl Form for Hdf5 {
     fn lookup(&self, number: usize) -> Option<Lookup> {
         let array = &self.arrays[number];
         match &array.place {
-            ElementsAt::Chunked { .. } | ElementsAt::InRoom { .. } | ElementsAt::Named => {
+            ElementsAt::Chunked { .. } | ElementsAt::InRoom { .. } | ElementsAt::Named | ElementsAt::InHeader => {
                 let array = array.clone();
                 Some(Box::new(move |stored, asked, file| array.located(stored, asked, file)))
             }
@@ -132,10 +132,12 @@ impl Form for Hdf5 {
 
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {
         let Hdf5Array { array, place, .. } = &self.arrays[number];
-        if *place != ElementsAt::Nowhere {
-            return Ok(());
-        }
-        let text = format!("'{}' has no place in the file, since nobody wrote it", array.name);
+        let why = match place {
+            ElementsAt::Nowhere => "has no place in the file, since nobody wrote it",
+            ElementsAt::InHeader => "lies in the header of its dataset (compact)",
+            _ => return Ok(()),
+        };
+        let text = format!("'{}' {why}", array.name);
         Err(Fault::new(FaultKind::Unsupported, text).hint("write a new file; h5py changes it on one rank"))
     }
 
@@ -199,7 +201,7 @@ impl Form for Hdf5 {
             let given = options.fill_value.as_ref();
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
             let fill = fill.map_err(format_fault)?.unwrap_or_else(|| vec![0; element.bytes() as usize]);
-            let fill = convert_scalar(&fill, ElementType::native(element.kind), *element)[..fill.len()].to_vec();
+            let fill = converted(&fill, ElementType::native(element.kind), *element);
             let mut attributes = options.attributes_of(number).clone();
             if let Some(value) = given.filter(|_| self.options.netcdf) {
                 attributes.entry("_FillValue").or_insert_with(|| value.clone());
@@ -260,6 +262,18 @@ impl Form for Hdf5 {
         }
         self.end = before.bytes;
     }
+}
+
+/// One element as another type has it; of bytes that mean something to others only, the order may change.
+fn converted(fill: &[u8], from: ElementType, to: ElementType) -> Vec<u8> {
+    if !from.kind.is_opaque() {
+        return convert_scalar(fill, from, to)[..to.bytes() as usize].to_vec();
+    }
+    let mut fill = fill.to_vec();
+    if from.order != to.order {
+        fill.chunks_mut(from.kind.swap_bytes() as usize).for_each(<[u8]>::reverse);
+    }
+    fill
 }
 
 /// Refuses a name that HDF5 cannot have, or that is a group's.

@@ -71,16 +71,17 @@ fn stored(fetcher: &Fetcher, header: &ObjectHeader, bytes: u64, element_bytes: u
     }
     let message = header.find(MessageKind::Layout);
     let message = message.ok_or_else(|| fetcher.context.corrupt("a dataset with a layout", "none"))?;
-    layout(&mut fetcher.fields(&body(fetcher, message)?, "data layout message"), bytes, element_bytes)
+    if message.is_shared() {
+        return Ok(DatasetStorage::Unsupported("a layout that is elsewhere".into()));
+    }
+    layout(&mut fetcher.fields(&message.body, "data layout message"), message.at, (bytes, element_bytes))
 }
 
 /// Compares what is stored with what there should be.
 fn check(fetcher: &Fetcher, storage: &DatasetStorage, bytes: u64, ndim: usize) -> Result<(), Error> {
     let wrong = |found: String| Err(fetcher.context.corrupt(format!("{bytes} B of elements in the file"), found));
     match storage {
-        DatasetStorage::Compact(elements) if (elements.len() as u64) < bytes => {
-            wrong(format!("{} B in a header", elements.len()))
-        }
+        &DatasetStorage::Compact { bytes: stored, .. } if stored < bytes => wrong(format!("{stored} B in a header")),
         &DatasetStorage::Contiguous { at: Some(at), bytes: stored } => {
             let file = fetcher.file_bytes();
             let inside = at.checked_add(stored).is_some_and(|end| end <= file);

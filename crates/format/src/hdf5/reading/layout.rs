@@ -5,19 +5,30 @@ use crate::error::Error;
 use crate::hdf5::content::{ChunkIndex, DatasetStorage};
 use crate::size::NDIM_MAX;
 
-/// Where the elements of a dataset lie. `bytes` is the size of all of them, and `element_bytes` that of one \[B\].
+/// Where the elements of a dataset lie, whose message is at `at`. `bytes` is the size of all of them, and `element_bytes` that of
+/// one \[B\].
 ///
 /// Version 5, of HDF5 2.0, is version 4 but for indexes of filtered chunks, which have wider sizes: they say so themselves.
-pub(super) fn layout(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -> Result<DatasetStorage, Error> {
+pub(super) fn layout(
+    fields: &mut FieldReader,
+    at: u64,
+    (bytes, element_bytes): (u64, u32),
+) -> Result<DatasetStorage, Error> {
+    let all = fields.rest.len();
+    // What follows is in the header.
+    let compact = |stored: u64, rest: &[u8]| {
+        let at = at + (all - rest.len()) as u64;
+        DatasetStorage::Compact { at, bytes: stored.min(rest.len() as u64) }
+    };
     let version = fields.byte()?;
     match version {
-        1 | 2 => oldest(fields, bytes, element_bytes),
+        1 | 2 => oldest(fields, compact, (bytes, element_bytes)),
         3..=5 => {
             let class = fields.byte()?;
             match class {
                 0 => {
                     let stored = fields.two()?;
-                    Ok(DatasetStorage::Compact(fields.take(stored.into())?.to_vec()))
+                    Ok(compact(stored.into(), fields.rest))
                 }
                 1 => Ok(DatasetStorage::Contiguous { at: fields.address()?, bytes: fields.length()? }),
                 2 if version == 3 => chunked(fields, element_bytes),
@@ -31,14 +42,18 @@ pub(super) fn layout(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -
 }
 
 /// Versions 1 and 2, whose sizes have only 32 bits: that of the array is right.
-fn oldest(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -> Result<DatasetStorage, Error> {
+fn oldest(
+    fields: &mut FieldReader,
+    compact: impl Fn(u64, &[u8]) -> DatasetStorage,
+    (bytes, element_bytes): (u64, u32),
+) -> Result<DatasetStorage, Error> {
     let (ndim, class) = (fields.byte()?, fields.byte()?);
     fields.skip(5)?;
     match class {
         0 => {
             fields.skip(4 * u64::from(ndim))?;
             let stored = fields.four()?;
-            Ok(DatasetStorage::Compact(fields.take(stored.into())?.to_vec()))
+            Ok(compact(stored.into(), fields.rest))
         }
         1 => Ok(DatasetStorage::Contiguous { at: fields.address()?, bytes }),
         2 => {

@@ -72,7 +72,7 @@ impl Hdf5Array {
         TouchedPart { section, room }: TouchedPart,
         (directory, name): (&dyn Names, &Arc<str>),
     ) -> Result<Stored, Fault> {
-        if self.place == ElementsAt::Named {
+        if matches!(self.place, ElementsAt::Named | ElementsAt::InHeader) {
             return stretch(stored, &self.array.name, (directory, name));
         }
         let Some((chunk, filters)) = self.place.chunk() else { return Ok(stored) };
@@ -141,7 +141,7 @@ fn stretch(stored: Stored, path: &str, (directory, name): (&dyn Names, &Arc<str>
         .and_then(|file| file.dataset_named(&source, (None, path)))
         .map_err(format_fault)?;
     match dataset.storage {
-        DatasetStorage::Contiguous { at: Some(at), .. } => {
+        DatasetStorage::Contiguous { at: Some(at), .. } | DatasetStorage::Compact { at, .. } => {
             let there = Stored::in_file(&stored.shape, stored.element, name.clone(), at);
             Ok(Stored { fill: stored.fill, ..there })
         }

@@ -22,6 +22,8 @@ pub(super) enum ElementsAt {
     Chunked { chunk: Vec<u64>, filters: Pipeline, header: Option<u64> },
     /// In one stretch of a file that exists, which is looked up by the array's name.
     Named,
+    /// The same, in the header of its dataset, which may go elsewhere as a whole.
+    InHeader,
 }
 
 impl ElementsAt {
@@ -32,7 +34,7 @@ impl ElementsAt {
             ElementsAt::InRoom { chunk, filters, .. } | ElementsAt::Chunked { chunk, filters, .. } => {
                 Some((chunk, filters.clone()))
             }
-            ElementsAt::At(_) | ElementsAt::Nowhere | ElementsAt::Named => None,
+            ElementsAt::At(_) | ElementsAt::Nowhere | ElementsAt::Named | ElementsAt::InHeader => None,
         }
     }
 
@@ -48,7 +50,10 @@ impl ElementsAt {
     pub(super) fn to_make(&self, shape: &[u64], element_bytes: u64) -> NewStorage {
         match self {
             ElementsAt::At(at) => NewStorage::Contiguous(Some(*at).filter(|_| !shape.contains(&0))),
-            ElementsAt::Nowhere | ElementsAt::Named | ElementsAt::Chunked { .. } => NewStorage::Contiguous(None),
+            // They are in the file already.
+            ElementsAt::Nowhere | ElementsAt::Named | ElementsAt::InHeader | ElementsAt::Chunked { .. } => {
+                NewStorage::Contiguous(None)
+            }
             ElementsAt::InRoom { chunk, places, .. } => {
                 NewStorage::Chunked { chunk: chunk.clone(), places: places.clone() }
             }

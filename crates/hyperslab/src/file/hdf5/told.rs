@@ -120,6 +120,7 @@ fn tell_dataset(w: Writer, dataset: &Dataset, path: &str) -> Writer {
     let w = w.bytes(dataset.fill.as_deref().unwrap_or_default());
     match &dataset.storage {
         DatasetStorage::Contiguous { at: Some(at), .. } => w.number(1).number(*at),
+        DatasetStorage::Compact { .. } => w.number(3),
         DatasetStorage::Chunked { chunk, .. } => {
             let filters = Pipeline::of(&dataset.filters, path).map(|filters| filters.to_bytes()).unwrap_or_default();
             numbers(w.number(2), chunk).bytes(&filters).number(dataset.at)
@@ -151,6 +152,7 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
             let (chunk, filters) = (numbers(r)?, Pipeline::from_bytes(r.bytes()?)?);
             ElementsAt::Chunked { chunk, filters, header: Some(r.number()?) }
         }
+        3 => ElementsAt::InHeader,
         // What has no elements has them anywhere.
         _ if shape.contains(&0) => ElementsAt::At(0),
         _ => ElementsAt::Nowhere,

@@ -38,16 +38,16 @@ fn layouts_of_versions_1_and_2() {
     // Version, extents, class, reserved; address; extents.
     let contiguous = message(&[(1, 1), (2, 1), (1, 1), (0, 5), (100, 4), (3, 4), (5, 4)]);
     assert_eq!(
-        layout(&mut fields(&contiguous), 60, 4).unwrap(),
+        layout(&mut fields(&contiguous), 0, (60, 4)).unwrap(),
         DatasetStorage::Contiguous { at: Some(612), bytes: 60 }
     );
     let chunked = message(&[(2, 1), (3, 1), (2, 1), (0, 5), (u64::MAX, 4), (3, 4), (5, 4), (8, 4)]);
     let none = DatasetStorage::Chunked { chunk: vec![3, 5], index: ChunkIndex::Empty };
-    assert_eq!(layout(&mut fields(&chunked), 0, 8).unwrap(), none);
-    assert!(layout(&mut fields(&chunked), 0, 4).unwrap_err().is_corrupt());
+    assert_eq!(layout(&mut fields(&chunked), 0, (0, 8)).unwrap(), none);
+    assert!(layout(&mut fields(&chunked), 0, (0, 4)).unwrap_err().is_corrupt());
     let compact = message(&[(1, 1), (1, 1), (0, 1), (0, 5), (2, 4), (2, 4), (0x0201, 2)]);
-    assert_eq!(layout(&mut fields(&compact), 2, 1).unwrap(), DatasetStorage::Compact(vec![1, 2]));
-    let future = layout(&mut fields(&[6, 1]), 2, 1).unwrap();
+    assert_eq!(layout(&mut fields(&compact), 100, (2, 1)).unwrap(), DatasetStorage::Compact { at: 116, bytes: 2 });
+    let future = layout(&mut fields(&[6, 1]), 0, (2, 1)).unwrap();
     assert_eq!(future, DatasetStorage::Unsupported("a layout of version 6".into()));
 }
 
