@@ -231,7 +231,7 @@ def test_damaged_files_are_errors(kind: str, tmp_path: Path) -> None:
     assert min(outcomes.values()) > 0, outcomes
 
 
-@pytest.mark.parametrize("libver", ["earliest", "v108"])
+@pytest.mark.parametrize("libver", ["earliest", "v108", "latest"])
 def test_changes_of_damaged_files_are_errors_or_done(libver: str, tmp_path: Path) -> None:
     """On all ranks alike, whatever is wrong with the indexes and headers that change."""
     path = tmp_path / "a.h5"
@@ -239,6 +239,9 @@ def test_changes_of_damaged_files_are_errors_or_done(libver: str, tmp_path: Path
         zipped = {"chunks": (3, 3), "maxshape": (None, 8), "compression": "gzip"}
         data.create_dataset("a", data=np.arange(64.0).reshape(8, 8), **zipped)
         data.create_dataset("b", data=np.arange(64), chunks=(5,), maxshape=(None,))
+        for number in range(12):
+            data[f"g/{number}"] = number
+            data["g"].attrs[f"n{number}"] = number
     whole = path.read_bytes()
     random = np.random.default_rng([SEED, len(libver)])
 
@@ -249,6 +252,12 @@ def test_changes_of_damaged_files_are_errors_or_done(libver: str, tmp_path: Path
                 file.append("a", np.ones((2, 8))[mine], dist)
                 file.append("b", np.arange(3), hs.Distribution.replicated((3,), comm.size))
                 file.write("a", np.ones((2, 8))[mine], dist, section=slice(1, 3))
+                file["a"].attrs["k"] = "text"
+                file.group("g").attrs["n3"] = 1.5
+                file.rename("g/4", "four")
+                file.delete("g/5")
+                with file.step("0001") as step:
+                    step.write("a", np.ones((2, 8))[mine], dist, compression="gzip")
         except hs.Error as error:
             return type(error).__name__
         return "done"
