@@ -449,10 +449,12 @@ def test_the_benchmark_runs_and_checks_itself(tmp_path: Path) -> None:
     told = json.loads(run("bench", "entire", *small, "--json").stdout)
     assert told
     (launch,) = json.loads(run("bench", "formats", *small, "--json").stdout)["launches"]
-    for times in launch["seconds"].values():
-        assert {"hyperslab, raw", "hyperslab, HDF5, gzip", "h5py, rank 0, gzip"} <= times.keys()
-        assert all(len(each) == 2 for each in times.values()), "a first call, and one that counts"
-    stored = launch["stored_bytes"]
+    assert list(launch["cases"]) == ["write", "read", "FLASH checkpoint, 80 blocks a rank"]
+    for case in launch["cases"].values():
+        assert {"hyperslab, raw", "hyperslab, HDF5"} <= case["seconds"].keys() == case["stored_bytes"].keys()
+        assert all(len(each) == 2 for each in case["seconds"].values()), "a first call, and one that counts"
+    stored = launch["cases"]["write"]["stored_bytes"]
+    assert "h5py, rank 0, gzip" in stored
     assert stored["hyperslab, HDF5, gzip"] < stored["hyperslab, HDF5"] / 2
     assert stored["hyperslab, raw"] == 2 << 20
     assert not list(tmp_path.iterdir())

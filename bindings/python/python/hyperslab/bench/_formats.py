@@ -24,6 +24,10 @@ of level 1 behind shuffle, chunks of at most 1 MiB); and, where h5py is installe
 gathers all, and on all ranks where h5py is built with parallel HDF5. Elements are those of a smooth field in steps of
 2^-12, which gzip makes about four times smaller.
 
+Then FLASH's checkpoint (Ross et al. 2001): 24 variables, interleaved in memory, in blocks of 8^3 cells with a halo of
+4, each variable an array of the file. Where h5py is parallel, it writes the same with hyperslabs of memory, as in the
+paper, and packed by hand.
+
 All modes take turns in one launch for each number of ranks. A first round tells what the first call costs, and every
 element is compared after it. Opening, making and closing the file are inside of each time; reads are warm.
 """
@@ -43,6 +47,7 @@ def add_verb(which: Any) -> None:
     verb.add_argument("--size", type=byte_count, default=byte_count("128MiB"), help="of the array; 128MiB by default")
     verb.add_argument("--ranks", type=counts, default=[2], help="numbers of ranks, such as 2,8; 2 by default")
     verb.add_argument("--directory", type=Path, default=Path(), help="where scratch files go; here by default")
+    verb.add_argument("--blocks", type=int, default=80, help="of FLASH on each rank; 80 by default, 0 for none")
     verb.add_argument("--repetitions", type=positive, default=5, help="rounds that count; 5 by default")
     verb.add_argument("--durable", action="store_true", help="files are on disk before they are there (fsync)")
     verb.add_argument("--json", action="store_true", help="print all times as JSON")
@@ -57,6 +62,7 @@ def measure(ranks: int, args: argparse.Namespace) -> dict[str, Any]:
             "directory": str(place),
             "shape": shape_of(args.size),
             "repetitions": args.repetitions,
+            "blocks": args.blocks,
             "durable": args.durable,
             "answer": str(answer),
         }
@@ -68,21 +74,22 @@ def measure(ranks: int, args: argparse.Namespace) -> dict[str, Any]:
 
 def table(result: dict[str, Any]) -> str:
     """A table of one launch: times of the first and of later calls, and how they compare with raw files."""
-    nbytes = math.prod(result["shape"]) * ITEM_BYTES
-    measured = [one for times in result["seconds"].values() for seconds in times.values() for one in seconds]
+    cases = result["cases"].values()
+    measured = [one for case in cases for seconds in case["seconds"].values() for one in seconds]
     unit, second = seconds_unit(measured)
-    rate_unit, byte = bytes_unit([nbytes / one for one in measured])
+    rates = [case["bytes"] / one for case in cases for seconds in case["seconds"].values() for one in seconds]
+    rate_unit, byte = bytes_unit(rates)
     lines = [f"{result['ranks']} ranks, median of {result['repetitions']} [fastest, slowest], {result['mpi']}"]
-    for case, times in result["seconds"].items():
+    for title, case in result["cases"].items():
         columns = f"{'first':>9}{unit:>9} {'':18}{rate_unit + '/s':>7}{'of raw':>9}{'file':>10}"
-        lines.append(f"{case:36}{columns}")
-        raw = statistics.median(times[RAW][1:])
-        for name, (first, *later) in times.items():
+        lines.append(f"{title:36}{columns}")
+        raw = statistics.median(case["seconds"][RAW][1:])
+        for name, (first, *later) in case["seconds"].items():
             middle = statistics.median(later)
             spread = f"[{number(min(later) / second)}, {number(max(later) / second)}]"
             line = f"  {name:34}{number(first / second):>9}{number(middle / second):>9} {spread:18}"
-            stored = said_bytes(result["stored_bytes"][name])
-            lines.append(f"{line}{number(nbytes / middle / byte):>7}{number(middle / raw):>9}{stored:>10}")
+            stored = said_bytes(case["stored_bytes"][name])
+            lines.append(f"{line}{number(case['bytes'] / middle / byte):>7}{number(middle / raw):>9}{stored:>10}")
     return "\n".join(lines)
 
 

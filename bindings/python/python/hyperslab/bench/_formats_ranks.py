@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +16,7 @@ from mpi4py import MPI
 import hyperslab as hs
 from hyperslab.bench._entire_ranks import ARRAY, CHUNK_BYTES, cut
 from hyperslab.bench._formats import RAW
+from hyperslab.bench._formats_flash import Checkpoint
 from hyperslab.bench._launch import measure_task
 from hyperslab.bench._watch import Stopwatch
 
@@ -195,15 +198,14 @@ class Bench:
         field = sum(np.sin(place * (0.013 * (d + 1))) for d, place in enumerate(places))
         return np.ascontiguousarray(np.round(np.asarray(field) / STEP) * STEP)
 
-    def _remove(self, contender: Contender) -> None:
+    def _remove(self, path: Path) -> None:
         self.watch.meet()
         if self.comm.rank == 0:
-            path = contender.path
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def write_seconds(self, contender: Contender) -> float:
         """Seconds of one write to a fresh file, which stays."""
-        self._remove(contender)
+        self._remove(contender.path)
         return self.watch.seconds(lambda: contender.write(self.array))
 
     def read_seconds(self, contender: Contender) -> float:
@@ -213,24 +215,44 @@ class Bench:
         assert np.array_equal(self.target, self.array), f"{contender.name}: rank {self.comm.rank} read other numbers"
         return seconds
 
-    def _rounds(self, measure: Callable[[Contender], float]) -> dict[str, list[float]]:
+    def _rounds(self, measured: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
         """Times of all, round after round; the first is that of the first call."""
-        times: dict[str, list[float]] = {contender.name: [] for contender in self.contenders}
+        times: dict[str, list[float]] = {name: [] for name in measured}
         for repetition in range(1 + self.repetitions):
-            for contender in random.Random(repetition).sample(self.contenders, len(self.contenders)):
-                times[contender.name].append(measure(contender))
+            for name in random.Random(repetition).sample(list(measured), len(measured)):
+                times[name].append(measured[name]())
         return times
 
-    def run(self) -> dict[str, Any]:
+    def _checkpoint(self, blocks: int) -> dict[str, Any]:
+        """FLASH's checkpoint, of so many blocks on each rank."""
+        checkpoint = Checkpoint(self.comm, self.directory, blocks, durable=self.durable)
+
+        def seconds(path: Path, write: Callable[[Path], None]) -> float:
+            self._remove(path)
+            taken = self.watch.seconds(lambda: write(path))
+            checkpoint.check(path)
+            return taken
+
+        measured = {name: partial(seconds, path, write) for name, path, write in checkpoint.ways}
+        times = self._rounds(measured)
+        stored = {name: stored_bytes(path) for name, path, _ in checkpoint.ways}
+        return {"bytes": checkpoint.nbytes, "seconds": times, "stored_bytes": stored}
+
+    def run(self, blocks: int) -> dict[str, Any]:
         """All cases."""
-        seconds = {"write": self._rounds(self.write_seconds), "read": self._rounds(self.read_seconds)}
+        nbytes, cases = math.prod(self.dist.shape) * self.array.itemsize, {}
+        for name, measure in (("write", self.write_seconds), ("read", self.read_seconds)):
+            times = self._rounds({one.name: partial(measure, one) for one in self.contenders})
+            stored = {one.name: stored_bytes(one.path) for one in self.contenders}
+            cases[name] = {"bytes": nbytes, "seconds": times, "stored_bytes": stored}
+        if blocks:
+            cases[f"FLASH checkpoint, {blocks} blocks a rank"] = self._checkpoint(blocks)
         return {
             "ranks": self.comm.size,
             "shape": self.dist.shape,
             "repetitions": self.repetitions,
             "mpi": " ".join(MPI.Get_library_version().splitlines()[0].split()),
-            "seconds": seconds,
-            "stored_bytes": {one.name: stored_bytes(one.path) for one in self.contenders},
+            "cases": cases,
         }
 
 
@@ -243,7 +265,7 @@ def stored_bytes(path: Path) -> int:
 def main() -> None:
     """Measure what the task says, and leave the results where it says."""
     comm = MPI.COMM_WORLD
-    measure_task(comm, lambda task: Bench(comm, task).run())
+    measure_task(comm, lambda task: Bench(comm, task).run(task["blocks"]))
 
 
 if __name__ == "__main__":
