@@ -404,6 +404,23 @@ def test_chunks_that_cannot_be_changed_are_refused(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.h5"]
 
 
+def test_files_with_nodes_of_another_size_are_not_changed(tmp_path: Path) -> None:
+    """The superblock says how large nodes are, and libraries read as much as that; h5py cannot set it."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver="earliest") as data:
+        data.create_dataset("a", data=np.arange(40), chunks=(1,), maxshape=(None,))
+    whole = bytearray(path.read_bytes())
+    # Half of the symbols of a leaf (section II.A of the specification).
+    assert whole[16:20] == b"\4\0\x10\0"
+    whole[16] = 8
+    path.write_bytes(whole)
+    with hs.open(path, "r+") as file:
+        for call in (lambda: file.append("a", np.arange(2)), lambda: file.write("c", np.arange(2))):
+            with pytest.raises(hs.UnsupportedError, match="nodes have the usual size"):
+                call()
+    assert path.read_bytes().startswith(whole)
+
+
 def test_elements_in_headers_are_read(tmp_path: Path) -> None:
     """Compact datasets, also after their header has moved."""
     for libver in ("earliest", "latest"):

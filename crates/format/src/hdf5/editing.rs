@@ -5,7 +5,7 @@
 //! reads as before. Space that chunks, indexes and messages had before is lost, as it is to HDF5 itself when a file is closed.
 
 use super::changing::{ChangedDataset, index};
-use super::content::{Dataset, DatasetStorage, Hdf5Attribute, Link, LinkTarget, MetadataSource, NOWHERE};
+use super::content::{Dataset, DatasetStorage, Hdf5Attribute, Link, LinkTarget, MetadataSource};
 use super::reading::{ChangedBlock, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
 use super::writing::{NewGroup, NewMember, NewObjects, attributes, chunked_layout, link, table, table_message};
 use crate::error::{Context, Error};
@@ -38,9 +38,10 @@ impl<'a> Hdf5Edit<'a> {
     /// Changes of this file, where what is behind its end begins at this address, a multiple of 8.
     ///
     /// # Errors
-    /// When its addresses are not those of a file without a user block.
+    /// When its addresses are not those of a file without a user block, or it was set up with other trees than usual.
     pub fn of(file: &'a Hdf5File, source: &'a dyn MetadataSource, at: u64) -> Result<Hdf5Edit<'a>, Error> {
         file.ending_at(source, 0)?;
+        file.check_usual_trees(source)?;
         Ok(Hdf5Edit { file, source, at, behind: Vec::new(), drafts: Vec::new(), blocks: Vec::new() })
     }
 
@@ -182,11 +183,7 @@ impl<'a> Hdf5Edit<'a> {
     /// # Errors
     /// When the file is damaged, or a header has no place for it.
     pub fn change(&mut self, changed: &ChangedDataset) -> Result<(), Error> {
-        let index_at = Some(self.next()).filter(|_| !changed.places.is_empty());
-        if let Some(at) = index_at {
-            let made = index(self.file, self.source, changed, at)?;
-            self.add_behind(&made);
-        }
+        let index_at = if changed.places.is_empty() { None } else { Some(self.add_index(changed)?) };
         match self.file.header_with(self.source, changed.at, (&changed.shape, index_at)) {
             Err(error) if error.is_unsupported() => self.with_older_index(changed, index_at),
             blocks => {
@@ -194,6 +191,17 @@ impl<'a> Hdf5Edit<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Makes an index of a dataset, and gives its address.
+    fn add_index(&mut self, changed: &ChangedDataset) -> Result<u64, Error> {
+        let made = index(self.file, self.source, changed, self.next())?;
+        self.add_behind(&made.behind);
+        let neighbours = made.changed.into_iter().map(|(at, before, after)| {
+            ChangedBlock::of(at, before.to_le_bytes().to_vec(), after.to_le_bytes().to_vec())
+        });
+        self.blocks.extend(neighbours);
+        Ok(made.at)
     }
 
     /// The same of the dataset with this header, or else with this path.
@@ -216,15 +224,7 @@ impl<'a> Hdf5Edit<'a> {
         let DatasetStorage::Chunked { chunk, .. } = &dataset.storage else {
             return Err(self.context().unsupported("a dataset in chunks", "one that is stored otherwise"));
         };
-        let index = match index {
-            Some(index) => index,
-            None => {
-                let at = self.next();
-                let made = super::changing::index(self.file, self.source, changed, at)?;
-                self.add_behind(&made);
-                if made.is_empty() { NOWHERE } else { at }
-            }
-        };
+        let index = index.map_or_else(|| self.add_index(changed), Ok)?;
         let draft = self.draft(changed.at)?;
         let context = self.context();
         let missing = || context.unsupported("a shape and a layout in the header", "none");

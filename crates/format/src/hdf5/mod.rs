@@ -17,6 +17,7 @@ mod editing;
 mod element;
 mod listing;
 mod lookup3;
+mod patching;
 mod pipeline;
 mod policy;
 mod reading;

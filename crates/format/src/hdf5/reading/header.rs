@@ -36,6 +36,7 @@ pub(in crate::hdf5) enum MessageKind {
     Attribute = 0x0c,
     Continuation = 0x10,
     SymbolTable = 0x11,
+    TreeSizes = 0x13,
     DriverInfo = 0x14,
     AttributeInfo = 0x15,
 }

@@ -38,3 +38,4 @@ pub(super) use header::MessageKind;
 pub use header::ObjectKind;
 pub(super) use slots::ChangedBlock;
 pub use superblock::{Hdf5File, SIGNATURE};
+pub(super) use tree_v1::{ChunkNodes, TreeNode};

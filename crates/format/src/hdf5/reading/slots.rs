@@ -19,7 +19,7 @@ pub(in crate::hdf5) struct ChangedBlock {
 
 impl ChangedBlock {
     /// One that is replaced by what is made.
-    pub(super) fn of(at: u64, before: Vec<u8>, after: Vec<u8>) -> ChangedBlock {
+    pub(in crate::hdf5) fn of(at: u64, before: Vec<u8>, after: Vec<u8>) -> ChangedBlock {
         ChangedBlock { at, before, after, checked: false }
     }
 
@@ -70,6 +70,31 @@ impl Hdf5File {
             block.after[bytes as usize - 24..].fill(0);
         }
         Ok(block)
+    }
+
+    /// Refuses files whose trees and tables have nodes of another size than libraries assume, which the superblock says.
+    pub(in crate::hdf5) fn check_usual_trees(&self, source: &dyn MetadataSource) -> Result<(), Error> {
+        let context = Context::new("change HDF5 file", &self.name);
+        let fetcher = Fetcher::new(source, self.widths, context);
+        let unusual = match self.version() {
+            version @ (0 | 1) => {
+                let block = fetcher.bytes(0, 26)?;
+                let chunks = if version == 1 { &block[24..26] } else { &[32, 0] };
+                block[16..20] != [4, 0, 16, 0] || chunks != [32, 0]
+            }
+            _ => {
+                let extension = fetcher.fields(&fetcher.bytes(20, 8)?, "superblock").address()?;
+                let header = extension.map(|at| ObjectHeader::read(&fetcher, at)).transpose()?;
+                header.is_some_and(|header| header.find(MessageKind::TreeSizes).is_some())
+            }
+        };
+        match unusual {
+            false => Ok(()),
+            true => {
+                let expected = "trees whose nodes have the usual size";
+                Err(context.unsupported(expected, "another one, which the file was set up with"))
+            }
+        }
     }
 
     /// The blocks of the header of a dataset in chunks, where it says that it has this shape, and its index this address, if

@@ -27,7 +27,9 @@ pub(super) use messages::{chunked_layout, link};
 pub use new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewGroup, NewMember, NewStorage};
 pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
 use std::collections::BTreeSet;
-pub(super) use tree::index as chunk_index;
+pub(super) use tree::{
+    CHILDREN_MAX, TreeChild, chunks as tree_of_chunks, index as chunk_index, node, node_bytes, past,
+};
 
 /// What a file consists of besides the elements of its datasets.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,12 +12,18 @@ use crate::hdf5::content::NOWHERE;
 use hyperslab_layout::mesh;
 
 /// Children of a node that is full: twice 32, what libraries assume unless a superblock says something else.
-const CHILDREN_MAX: usize = 64;
+pub(in crate::hdf5) const CHILDREN_MAX: usize = 64;
 
 /// A node, or a chunk, as a node above sees it.
-struct TreeChild {
-    key: Vec<u8>,
-    at: u64,
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::hdf5) struct TreeChild {
+    pub(in crate::hdf5) key: Vec<u8>,
+    pub(in crate::hdf5) at: u64,
+}
+
+/// Bytes of a node whose keys have so many \[B\].
+pub(in crate::hdf5) fn node_bytes(key_bytes: usize) -> usize {
+    24 + (CHILDREN_MAX + 1) * key_bytes + CHILDREN_MAX * 8
 }
 
 /// The tree over these chunks of elements of so many bytes, from this address on, with its root first; no bytes where there is
@@ -32,7 +38,7 @@ pub(in crate::hdf5) fn index(
     let Some(last) = children.last() else { return Vec::new() };
     let end = past(&last.key, chunk, element);
     let key_bytes = end.len();
-    let node_bytes = 24 + (CHILDREN_MAX + 1) * key_bytes + CHILDREN_MAX * 8;
+    let node_bytes = node_bytes(key_bytes);
     // The root is first, so that its address does not depend on how much there is below it.
     let nodes = node_counts(children.len(), CHILDREN_MAX);
     let mut tree = vec![0; nodes.iter().sum::<usize>() * node_bytes];
@@ -63,7 +69,8 @@ pub(super) fn node_counts(leaves: usize, children_max: usize) -> Vec<usize> {
     counts
 }
 
-fn node(level: u8, children: &[TreeChild], next: &[u8], (left, right): (u64, u64)) -> Vec<u8> {
+/// A node of these children, with the key behind the last, and its neighbours.
+pub(in crate::hdf5) fn node(level: u8, children: &[TreeChild], next: &[u8], (left, right): (u64, u64)) -> Vec<u8> {
     let mut bytes = b"TREE".to_vec();
     bytes.extend([1, level]);
     bytes.extend((children.len() as u16).to_le_bytes());
@@ -78,7 +85,7 @@ fn node(level: u8, children: &[TreeChild], next: &[u8], (left, right): (u64, u64
 }
 
 /// The chunks that exist.
-fn chunks(shape: &[u64], chunk: &[u64], places: &[ChunkPlace]) -> Vec<TreeChild> {
+pub(in crate::hdf5) fn chunks(shape: &[u64], chunk: &[u64], places: &[ChunkPlace]) -> Vec<TreeChild> {
     let grid: Vec<u64> = shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk)).collect();
     let one = |place: &ChunkPlace| {
         let mut key = Vec::with_capacity(16 + 8 * grid.len());
@@ -93,7 +100,7 @@ fn chunks(shape: &[u64], chunk: &[u64], places: &[ChunkPlace]) -> Vec<TreeChild>
 }
 
 /// A key that is larger in every dimension than this one. The last dimension is that of the bytes of an element \[B\].
-fn past(key: &[u8], chunk: &[u64], element: u64) -> Vec<u8> {
+pub(in crate::hdf5) fn past(key: &[u8], chunk: &[u64], element: u64) -> Vec<u8> {
     let mut past = vec![0; 8];
     for (index, chunk) in key[8..].as_chunks::<8>().0.iter().zip(chunk.iter().chain([&element])) {
         past.extend((u64::from_le_bytes(*index) + chunk).to_le_bytes());
