@@ -37,7 +37,6 @@ use hyperslab_layout::tuple;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Lock, Names, Proof, Root, fingerprint};
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -419,12 +418,16 @@ impl File {
     /// Numbers of arrays of the file.
     fn numbers(&self, names: &[&str]) -> Result<Vec<usize>, Fault> {
         let inside = self.inside();
-        let all = inside.form.names();
-        let shown: Vec<&str> = all.iter().filter_map(|name| name.strip_prefix(&*self.within)).collect();
-        let known: HashMap<&str, usize> = all.iter().enumerate().map(|(number, name)| (*name, number)).collect();
-        let missing = |name: &str| missing(&*inside.form, &self.path(), name, &shown);
-        let number = |name: &&str| known.get(&*self.in_file(name)).copied().ok_or_else(|| missing(name));
-        names.iter().map(number).collect()
+        let paths: Vec<String> = names.iter().map(|name| self.in_file(name)).collect();
+        let found = inside.form.numbers_of(&paths);
+        let number = |(number, name): (Option<usize>, &&str)| {
+            number.ok_or_else(|| {
+                let all = inside.form.names();
+                let here: Vec<&str> = all.iter().filter_map(|name| name.strip_prefix(&*self.within)).collect();
+                missing(&*inside.form, &self.path(), name, &here)
+            })
+        };
+        found.into_iter().zip(names).map(number).collect()
     }
 
     /// How arrays with these numbers in the file are stored.

@@ -10,7 +10,7 @@ use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section, Stored, tuple};
 use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, FaultKind, Names};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -127,6 +127,12 @@ pub(crate) trait Form: Debug + Send {
     fn array(&self, number: usize) -> FileArray;
     /// Names of all, in their order.
     fn names(&self) -> Vec<&str>;
+    /// The numbers of arrays of these names, where there are such.
+    fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
+        let known: HashMap<&str, usize> =
+            self.names().into_iter().enumerate().map(|(number, name)| (name, number)).collect();
+        names.iter().map(|name| known.get(&**name).copied()).collect()
+    }
     /// What is said of one besides.
     fn described(&self, number: usize) -> Described;
     /// Attributes of the file.

@@ -5,6 +5,7 @@
 //! alone knows where (`chunks.rs`). Of a file that exists, rank 0 reads the metadata and tells the others what there is
 //! (`told.rs`); where chunks lie is looked up when they are read.
 
+mod by_path;
 mod chunks;
 mod contents;
 mod editing;
@@ -19,6 +20,7 @@ use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Mode};
+use by_path::above;
 use chunks::new_chunks;
 pub use contents::Hdf5Options;
 use contents::{Hdf5, Hdf5Array, Said};
@@ -46,6 +48,10 @@ impl Form for Hdf5 {
 
     fn names(&self) -> Vec<&str> {
         self.arrays.iter().map(|held| held.array.name.as_str()).collect()
+    }
+
+    fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
+        names.iter().map(|name| self.arrays.number(name)).collect()
     }
 
     fn is_netcdf4(&self) -> bool {
@@ -196,7 +202,7 @@ impl Form for Hdf5 {
         let before = self.extent();
         let added = new.iter().enumerate().try_for_each(|(number, one)| {
             let (ask, element) = one;
-            check_path(&ask.name, &self.names())?;
+            self.check_path(&ask.name)?;
             self.check_no_group(&ask.name)?;
             let given = options.fill_value.as_ref();
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
@@ -235,8 +241,7 @@ impl Form for Hdf5 {
     }
 
     fn group_attributes(&self, path: &str) -> Map<String, Value> {
-        let found = self.groups.iter().find(|group| group.path == path);
-        found.map(|group| group.attributes.clone()).unwrap_or_default()
+        self.groups.number(path).map(|number| self.groups[number].attributes.clone()).unwrap_or_default()
     }
 
     fn steps(&self) -> Vec<String> {
@@ -276,19 +281,22 @@ fn converted(fill: &[u8], from: ElementType, to: ElementType) -> Vec<u8> {
     fill
 }
 
-/// Refuses a name that HDF5 cannot have, or that is a group's.
-fn check_path(name: &str, taken: &[&str]) -> Result<(), Fault> {
-    let bad = name.split('/').any(|part| part.is_empty() || part == "." || part == ".." || part.contains('\0'));
-    if bad {
-        let text = format!("'{name}' cannot be the path of an HDF5 dataset");
-        return Err(Fault::new(FaultKind::Invalid, text).hint("names are parts with one '/' between them"));
-    }
-    let lies_in = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
-    match taken.iter().find(|other| lies_in(name, other) || lies_in(other, name)) {
-        None => Ok(()),
-        Some(other) => {
-            let text = format!("'{name}' and '{other}' would be a group and an array of one name");
-            Err(Fault::new(FaultKind::Invalid, text).hint("give one of them another name"))
+impl Hdf5 {
+    /// Refuses a name that HDF5 cannot have, or that is a group's.
+    fn check_path(&self, name: &str) -> Result<(), Fault> {
+        let bad = name.split('/').any(|part| part.is_empty() || part == "." || part == ".." || part.contains('\0'));
+        if bad {
+            let text = format!("'{name}' cannot be the path of an HDF5 dataset");
+            return Err(Fault::new(FaultKind::Invalid, text).hint("names are parts with one '/' between them"));
+        }
+        let below = || self.arrays.iter().map(|held| &*held.array.name).find(|other| editing::is_in(other, name));
+        let other = above(name).find(|group| self.arrays.number(group).is_some());
+        match other.or_else(|| self.arrays.has_below(name).then(below).flatten()) {
+            None => Ok(()),
+            Some(other) => {
+                let text = format!("'{name}' and '{other}' would be a group and an array of one name");
+                Err(Fault::new(FaultKind::Invalid, text).hint("give one of them another name"))
+            }
         }
     }
 }

@@ -57,16 +57,20 @@ impl File {
     /// Whether none of these arrays are in the file, which exists and may get more.
     fn are_new(&self, names: &[&str]) -> Result<bool, Fault> {
         let inside = self.inside();
-        let known: HashSet<&str> = inside.form.names().into_iter().collect();
-        let (there, new): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| known.contains(&*self.in_file(name)));
-        let other = |name: &&str| inside.form.others().is_some_and(|others| others.contains_key(&self.in_file(name)));
-        if !inside.form.takes_new() || new.is_empty() || new.iter().any(other) {
+        if !inside.form.takes_new() {
+            return Ok(false);
+        }
+        let paths: Vec<String> = names.iter().map(|name| self.in_file(name)).collect();
+        let found = inside.form.numbers_of(&paths);
+        let (there, new): (Vec<_>, Vec<_>) = names.iter().zip(found).partition(|(_, number)| number.is_some());
+        let is_other = |path: &String| inside.form.others().is_some_and(|others| others.contains_key(path));
+        if new.is_empty() || paths.iter().any(is_other) {
             return Ok(false);
         }
         match there.first() {
             None => Ok(true),
-            Some(one) => {
-                let text = format!("'{one}' is in the file, and '{}' is new", new[0]);
+            Some((one, _)) => {
+                let text = format!("'{one}' is in the file, and '{}' is new", new[0].0);
                 Err(Fault::new(FaultKind::Invalid, text).hint("write what is new in a call of its own"))
             }
         }
@@ -229,9 +233,10 @@ impl File {
         let mut inside = self.inside();
         let before = inside.form.extent();
         asks.iter_mut().for_each(|ask| ask.name = self.in_file(&ask.name));
-        let mut taken: HashSet<&str> = inside.form.names().into_iter().collect();
-        for ArrayWrite { name, .. } in &asks {
-            if !options.section.is_whole() || !taken.insert(name) {
+        let paths: Vec<String> = asks.iter().map(|ask| ask.name.clone()).collect();
+        let (there, mut taken) = (inside.form.numbers_of(&paths), HashSet::new());
+        for (ArrayWrite { name, .. }, there) in asks.iter().zip(there) {
+            if !options.section.is_whole() || there.is_some() || !taken.insert(name) {
                 let text = format!("array '{name}' of a new file is written once and whole");
                 return Err(Fault::new(FaultKind::Invalid, text).hint("open a file that exists with mode 'r+'"));
             }

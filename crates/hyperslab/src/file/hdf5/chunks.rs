@@ -1,5 +1,6 @@
 //! How new datasets are cut into chunks, where the chunks of a call lie, and what a file says of those that got room.
 
+use super::by_path::ByPath;
 use super::contents::Hdf5Array;
 use super::elements::{Cut, ElementsAt, grid};
 use super::policy::{CHUNKS_MAX, GROWING_BYTES_MIN, USUAL_BYTES_MAX};
@@ -205,7 +206,7 @@ fn of_index(placed: Vec<PlacedChunk>) -> Result<Vec<ChunkPlace>, Fault> {
 type ChangedArray = (Option<u64>, String, ChangedDataset);
 
 /// Notes where chunks of these arrays lie now; gives the datasets of a file that exists that change by that.
-pub(super) fn put(arrays: &mut [Hdf5Array], placed: NewPlaces) -> Result<Vec<ChangedArray>, Fault> {
+pub(super) fn put(arrays: &mut ByPath<Hdf5Array>, placed: NewPlaces) -> Result<Vec<ChangedArray>, Fault> {
     let mut changed = Vec::new();
     for (number, placed) in placed {
         let (places, held) = (of_index(placed)?, &mut arrays[number]);

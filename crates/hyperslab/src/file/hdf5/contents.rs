@@ -1,5 +1,6 @@
 //! What is in an HDF5 file, or will be.
 
+use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
 use super::policy::{DATA_AT, LARGE, PAGE};
 use crate::error::format_fault;
@@ -80,14 +81,34 @@ pub(super) struct HeldGroup {
     pub(super) is_new: bool,
 }
 
+impl HasPath for Hdf5Array {
+    fn path(&self) -> &str {
+        &self.array.name
+    }
+
+    fn path_mut(&mut self) -> &mut String {
+        &mut self.array.name
+    }
+}
+
+impl HasPath for HeldGroup {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn path_mut(&mut self) -> &mut String {
+        &mut self.path
+    }
+}
+
 /// What is known of a file.
 #[derive(Debug)]
 pub(super) struct Hdf5 {
-    pub(super) arrays: Vec<Hdf5Array>,
+    pub(super) arrays: ByPath<Hdf5Array>,
     pub(super) attributes: Map<String, Value>,
     /// Datasets that are no arrays, and why.
     pub(super) others: BTreeMap<String, Unread>,
-    pub(super) groups: Vec<HeldGroup>,
+    pub(super) groups: ByPath<HeldGroup>,
     /// Paths of steps that are not published.
     pub(super) steps: Vec<String>,
     pub(super) end: u64,
@@ -102,10 +123,10 @@ impl Hdf5 {
         Hdf5Attribute::of_map(&options.attributes, None, options.dialect()).map_err(format_fault)?;
         let attributes = options.attributes.clone();
         Ok(Hdf5 {
-            arrays: Vec::new(),
+            arrays: ByPath::default(),
             attributes,
             others: BTreeMap::new(),
-            groups: Vec::new(),
+            groups: ByPath::default(),
             steps: Vec::new(),
             end: DATA_AT,
             superblock: Vec::new(),
@@ -167,7 +188,7 @@ impl Hdf5 {
             |map: Map<String, Value>| Hdf5Attribute::of_map(&map, None, self.options.dialect()).map_err(format_fault);
         let netcdf = self.options.netcdf;
         let mut root = NewGroup { attributes: attributes(self.attributes.clone())?, netcdf, ..NewGroup::default() };
-        for group in &self.groups {
+        for group in self.groups.iter() {
             group_in(&mut root, &group.path).attributes = attributes(group.stored_attributes())?;
         }
         for held in arrays {

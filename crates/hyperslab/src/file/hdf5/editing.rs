@@ -1,11 +1,12 @@
 //! What of an HDF5 file can be changed besides elements: attributes, groups, names, shapes; and what becomes visible with a step.
 
+use super::by_path::above;
 use super::contents::{Hdf5, Hdf5Array, HeldGroup, group_in};
 use super::elements::ElementsAt;
 use super::told::Bytes;
 use crate::error::format_fault;
 use crate::file::edit::Edit;
-use crate::file::form::{ChangeFile, FileChange, Form};
+use crate::file::form::{ChangeFile, FileChange};
 use hyperslab_format::hdf5::{
     ChangedDataset, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File, NewGroup, NewMember, OF_DIMENSIONS,
 };
@@ -75,27 +76,25 @@ impl Hdf5 {
 
     /// Notes the groups that a path leads through, which are made with what it leads to.
     pub(super) fn note_groups(&mut self, path: &str) {
-        for (end, _) in path.match_indices('/') {
-            let above = &path[..end];
-            let is_known = self.groups.iter().any(|group| group.path == above);
+        for group in above(path) {
             // That of a step comes when it is published.
-            if !is_known && !self.steps.iter().any(|step| step == above) {
-                self.groups.push(HeldGroup { is_new: true, ..HeldGroup::found(above, Map::new()) });
+            if self.groups.number(group).is_none() && !self.steps.iter().any(|step| step == group) {
+                self.groups.push(HeldGroup { is_new: true, ..HeldGroup::found(group, Map::new()) });
             }
         }
     }
 
     /// Whether a path leads to something, or will.
     fn is_taken(&self, path: &str) -> bool {
-        let arrays = self.arrays.iter().map(|held| &held.array.name).chain(self.others.keys());
-        let groups = self.groups.iter().map(|group| &group.path).chain(&self.steps);
-        arrays.chain(groups).any(|taken| is_in(taken, path))
+        let is_array = self.arrays.number(path).is_some() || self.arrays.has_below(path);
+        let is_group = self.groups.number(path).is_some() || self.groups.has_below(path);
+        is_array || is_group || self.steps.iter().chain(self.others.keys()).any(|taken| is_in(taken, path))
     }
 
     /// Refuses the name of a new array that is that of a group, or lies in what is no group.
     pub(super) fn check_no_group(&self, name: &str) -> Result<(), Fault> {
-        let is_group =
-            self.groups.iter().any(|group| is_in(&group.path, name)) || self.steps.iter().any(|step| step == name);
+        let is_group = self.groups.number(name).is_some() || self.groups.has_below(name);
+        let is_group = is_group || self.steps.iter().any(|step| step == name);
         let is_other = |other: &String| is_in(other, name) || is_in(name, other);
         if !is_group && !self.others.keys().any(is_other) {
             return Ok(());
@@ -110,13 +109,13 @@ impl Hdf5 {
             let text = format!("'{path}' exists already");
             return Err(Fault::new(FaultKind::Exists, text).hint("choose another name, or delete it first"));
         }
-        super::check_path(path, &self.names())
+        self.check_path(path)
     }
 
     /// The number of an array, if there is one of this name; else there must be a group.
     fn known(&self, path: &str) -> Result<Option<usize>, Fault> {
-        let array = self.arrays.iter().position(|held| held.array.name == path);
-        if array.is_some() || self.all_groups().iter().any(|group| group == path) {
+        let array = self.arrays.number(path);
+        if array.is_some() || self.groups.number(path).is_some() && self.step_of(path).is_none() {
             return Ok(array);
         }
         let text = format!("there is no array or group '{path}'");
@@ -216,7 +215,7 @@ impl Hdf5 {
             }
             Edit::Resize { name, shape } => self.resizing(name, shape),
             Edit::Group { name, attributes, may_exist } => {
-                if *may_exist && self.all_groups().contains(name) {
+                if *may_exist && self.groups.number(name).is_some() {
                     let set = AttributeEdit { set: attributes.clone(), ..AttributeEdit::default() };
                     return if set.set.is_empty() { Ok(None) } else { self.changing_attributes(name, &set) };
                 }
@@ -294,11 +293,11 @@ impl Hdf5 {
                         *path = format!("{to}{}", &path[from.len()..]);
                     }
                 };
-                self.arrays.iter_mut().for_each(|held| moved(&mut held.array.name));
-                self.groups.iter_mut().for_each(|group| moved(&mut group.path));
+                self.arrays.move_each(moved);
+                self.groups.move_each(moved);
             }
             Edit::Resize { name, shape } => {
-                if let Some(held) = self.arrays.iter_mut().find(|held| held.array.name == *name) {
+                if let Some(held) = self.arrays.get_mut(name) {
                     held.array.shape.clone_from(shape);
                 }
             }
@@ -345,9 +344,9 @@ impl Hdf5 {
         if path.is_empty() {
             return Some(&mut self.attributes);
         }
-        if let Some(held) = self.arrays.iter_mut().find(|held| held.array.name == path) {
+        if let Some(held) = self.arrays.get_mut(path) {
             return Some(&mut held.attributes);
         }
-        self.groups.iter_mut().find(|group| group.path == path).map(|group| &mut group.attributes)
+        self.groups.get_mut(path).map(|group| &mut group.attributes)
     }
 }

@@ -1,5 +1,6 @@
 //! What rank 0 finds in an HDF5 file, and how the others hear of it.
 
+use super::by_path::ByPath;
 use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
 use super::elements::ElementsAt;
 use super::policy::READ_BYTES;
@@ -186,6 +187,7 @@ impl Hdf5 {
             let groups = (0..count).map(group).collect::<Option<Vec<_>>>()?;
             let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
             let superblock = r.bytes()?.to_vec();
+            let (arrays, groups) = (ByPath::of(arrays), ByPath::of(groups));
             Some(Hdf5 { arrays, attributes, others, groups, steps: Vec::new(), end, superblock, options })
         };
         heard().ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of an HDF5 file is cut short"))
