@@ -201,7 +201,7 @@ class Judge:
         wrong = {}
         for part, found in self.state.items():
             numbers = {int(each) for each in str(found).split("+")} if not str(found).startswith("torn") else {-1}
-            fine = numbers <= (allowed if part in changed else {self.before[part]})
+            fine = numbers <= (allowed if part in changed else {self.before.get(part)})
             if not fine or (len(numbers) > 1 and not mixed):
                 wrong[part] = found
         if wrong or self.state.keys() != self.before.keys():

@@ -281,6 +281,20 @@ impl Opening {
         })
     }
 
+    /// Puts something out of sight, by one rename, and removes it when it is durable that nothing leads there: after a loss of
+    /// power some of it would be gone, and the name there.
+    ///
+    /// # Errors
+    /// When it is there still.
+    pub(super) fn put_out_of_sight(&self, name: &str) -> Result<(), Fault> {
+        let hidden = self.next("erased", name)?;
+        self.names().rename(name, &hidden)?;
+        if self.durable {
+            self.sync_published(name.rsplit_once('/').map_or("", |(above, _)| above), name)?;
+        }
+        self.names().remove(&hidden)
+    }
+
     /// All is published, but something hidden could not be removed.
     pub fn left_behind(&self, name: &str, why: Fault) -> Fault {
         let (shown, name) = (self.home.shown(), self.names().full(name));

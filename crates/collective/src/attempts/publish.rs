@@ -5,6 +5,7 @@ use super::marks::Marker;
 use super::opening::{Opening, TURNS_MAX};
 use super::records::{ASIDE, NEW};
 use hyperslab_world::{Fault, FaultKind, Names};
+use std::collections::BTreeMap;
 
 /// How something took its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,9 +79,11 @@ impl Opening {
             return self.publish_alone(entry);
         }
         let journal = self.begin_journal(entries)?;
+        // What can fail is done before anything is visible; the journal marks what it names.
+        let versions = entries.iter().map(|entry| names.version(&entry.from)).collect::<Result<Vec<_>, Fault>>();
+        let versions = versions.inspect_err(|_| drop(names.remove(&journal)))?;
         let mut published = Vec::new();
-        for entry in entries {
-            let ours = names.version(&entry.from)?;
+        for (entry, ours) in entries.iter().zip(versions) {
             match publish_one(names, entry) {
                 Ok(took) => published.push((entry, took, ours)),
                 Err(fault) if fault.kind == FaultKind::Unsynced => return self.unless_half(Err(fault)),
@@ -120,6 +123,7 @@ impl Opening {
             }
             return self.unless_half(Err(half_published(names, &entry.to, &fault)));
         }
+        self.secure_published(entries)?;
         // Whatever goes wrong now cannot be told as a failure of the change. What fails once may not fail twice.
         let remove = || names.remove(&journal);
         remove().or_else(|_| remove()).map_err(|fault| self.left_behind(&journal, fault))
@@ -134,8 +138,27 @@ impl Opening {
         })
     }
 
+    /// Makes the new names durable. The journal must not go before them: who comes after a loss of power would find some.
+    fn secure_published(&self, entries: &[Entry]) -> Result<(), Fault> {
+        if !self.durable {
+            return Ok(());
+        }
+        let above = |name: &str| name.rsplit_once('/').map_or("", |(above, _)| above).to_string();
+        let mut directories: BTreeMap<String, &str> = BTreeMap::new();
+        for entry in entries {
+            directories.insert(above(&entry.to), &entry.to);
+        }
+        let synced = directories.iter().try_for_each(|(above, published)| self.sync_published(above, published));
+        // The journal stays for the next opening, as where half is published.
+        self.unless_half(synced).map_err(|fault| {
+            let owners = self.names().full(&self.home.owners());
+            fault.also(format!("what is left to do is named in '{owners}'"))
+        })
+    }
+
     /// Ends a publication of which all is visible; whatever goes wrong now cannot be told as its failure.
     fn end_journal(&self, entries: &[Entry], journal: &str) -> Result<(), Fault> {
+        self.secure_published(entries)?;
         end_journal(&*self.home.names, entries, journal).map_err(|fault| self.left_behind(journal, fault))
     }
 

@@ -77,9 +77,7 @@ impl PublishWay for ByRename {
         let mut names: Vec<&String> = names.iter().collect();
         names.sort_by_key(|name| *name != key);
         for name in names {
-            let hidden = of.next("erased", name)?;
-            of.names().rename(name, &hidden)?;
-            of.names().remove(&hidden)?;
+            of.put_out_of_sight(name)?;
         }
         Ok(())
     }

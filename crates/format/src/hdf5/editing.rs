@@ -185,11 +185,17 @@ impl<'a> Hdf5Edit<'a> {
     pub fn change(&mut self, changed: &ChangedDataset) -> Result<(), Error> {
         let index_at = if changed.places.is_empty() { None } else { Some(self.add_index(changed)?) };
         match self.file.header_with(self.source, changed.at, (&changed.shape, index_at)) {
-            Err(error) if error.is_unsupported() => self.with_older_index(changed, index_at),
-            blocks => {
-                self.blocks.extend(blocks?);
-                Ok(())
-            }
+            Err(error) if error.is_unsupported() => self.with_new_header(changed, index_at),
+            Err(error) => Err(error),
+            Ok(blocks) => match blocks.as_slice() {
+                [] => Ok(()),
+                [block] if block.is_in_one_sector() => {
+                    self.blocks.extend(blocks);
+                    Ok(())
+                }
+                // All of it changes by one write.
+                _ => self.with_new_header(changed, index_at),
+            },
         }
     }
 
@@ -218,8 +224,8 @@ impl<'a> Hdf5Edit<'a> {
         self.change(&changed(at))
     }
 
-    /// The same of a dataset that has a newer kind of index: it gets the one of older libraries, which newer ones read, too.
-    fn with_older_index(&mut self, changed: &ChangedDataset, index: Option<u64>) -> Result<(), Error> {
+    /// The same by messages that lie elsewhere. A newer kind of index becomes that of older libraries, which newer ones read, too.
+    fn with_new_header(&mut self, changed: &ChangedDataset, index: Option<u64>) -> Result<(), Error> {
         let dataset = self.file.dataset_at(self.source, changed.at)?;
         let DatasetStorage::Chunked { chunk, .. } = &dataset.storage else {
             return Err(self.context().unsupported("a dataset in chunks", "one that is stored otherwise"));

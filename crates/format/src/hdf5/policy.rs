@@ -29,3 +29,9 @@ pub(crate) const LZ4_BLOCK_BYTES: usize = 1 << 30;
 
 /// Most bytes of the name of an object that is made: tools that list files have room for so many.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
+
+/// What a disk writes whole or not at all \[B\]. Disks of today have sectors of 4 KiB, older ones of 512 B.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
+/// Most bytes of a message that says nothing, a multiple of 8 below 64 KiB \[B\].
+pub(crate) const NOTHING_BYTES_MAX: usize = 65_528;

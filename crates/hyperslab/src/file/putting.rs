@@ -106,10 +106,14 @@ impl Putting {
             directory.overwrite_part(&name, at, &behind)?;
             self.synced()?;
         }
-        for ((at, bytes), before) in in_place.iter().zip(before) {
+        for (number, ((at, bytes), before)) in in_place.iter().zip(before).enumerate() {
             self.replaced.push(before);
             self.told = true;
             directory.overwrite_part(&name, *at, bytes)?;
+            // That the file goes that far must not be lost where what leads there is not.
+            if number == 0 && self.replaced.len() < in_place.len() {
+                self.synced()?;
+            }
         }
         self.synced()?;
         let bytes = self.beginning.as_ref().map_or(0, |beginning| beginning.len() as u64);

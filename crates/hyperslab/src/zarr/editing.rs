@@ -124,6 +124,8 @@ impl Editing {
         if matches!(self.names().publishing(), Publishing::Rename) {
             let hidden = self.attempts.next("erased", &self.of)?;
             self.names().rename(&self.at, &hidden)?;
+            // What is removed before its name is gone for good would be missed after a loss of power.
+            self.synced(&self.at)?;
             let _ = self.names().remove(&hidden);
         } else {
             self.attempts.erase(std::slice::from_ref(&self.at), METADATA_KEY)?;

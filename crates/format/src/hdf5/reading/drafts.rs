@@ -13,9 +13,7 @@ use super::superblock::Hdf5File;
 use crate::error::{Context, Error};
 use crate::hdf5::content::{Dataset, Link, LinkTarget, MetadataSource};
 use crate::hdf5::lookup3::checked;
-
-/// Most bytes of a message that says nothing \[B\].
-const NOTHING_BYTES_MAX: usize = 65_528;
+use crate::hdf5::policy::NOTHING_BYTES_MAX;
 
 /// A header that is being changed.
 #[derive(Debug)]

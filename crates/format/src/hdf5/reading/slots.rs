@@ -6,6 +6,7 @@ use super::superblock::Hdf5File;
 use crate::error::{Context, Error};
 use crate::hdf5::content::MetadataSource;
 use crate::hdf5::lookup3::lookup3;
+use crate::hdf5::policy::SECTOR_BYTES;
 
 /// A block of metadata as it is in the file, and as it shall be.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +22,12 @@ impl ChangedBlock {
     /// One that is replaced by what is made.
     pub(in crate::hdf5) fn of(at: u64, before: Vec<u8>, after: Vec<u8>) -> ChangedBlock {
         ChangedBlock { at, before, after, checked: false }
+    }
+
+    /// Whether a disk writes it whole or not at all.
+    pub(in crate::hdf5) fn is_in_one_sector(&self) -> bool {
+        let last = self.at + (self.after.len() as u64).max(1) - 1;
+        self.at / SECTOR_BYTES == last / SECTOR_BYTES
     }
 
     /// Sets a number of 8 bytes at this place of the file, which is in the block.

@@ -16,7 +16,7 @@ mod tree;
 
 use super::content::{Hdf5Attribute, LinkTarget, NOWHERE};
 use super::lookup3::checked;
-use super::policy::NAME_BYTES_MAX;
+use super::policy::{NAME_BYTES_MAX, SECTOR_BYTES};
 use super::reading::SIGNATURE;
 use crate::error::{Context, Error};
 pub(super) use header::MESSAGE_BYTES_MAX;
@@ -164,7 +164,15 @@ impl Places {
             next = (next + bytes).next_multiple_of(8);
             at
         };
-        self.headers = made.headers.iter().map(|header| take(header.len() as u64)).collect();
+        let headers = made.headers.iter().map(|header| {
+            let bytes = header.len() as u64;
+            // Its first block lies in one sector.
+            let (at, first) = (take(0), header::first_block(bytes));
+            let crosses = at / SECTOR_BYTES != (at + first - 1) / SECTOR_BYTES;
+            take(if crosses { at.next_multiple_of(SECTOR_BYTES) - at } else { 0 });
+            take(bytes)
+        });
+        self.headers = headers.collect();
         self.indexes = made.indexes.iter().map(|index| take(index.len() as u64)).collect();
         self.tables = made.tables.iter().map(|table| take(table.len() as u64)).collect();
         self.heap = take(0);
@@ -200,7 +208,8 @@ impl WritePass {
         let mut header = NewHeader::default();
         self.links(&mut header, &links);
         self.attributes(&mut header, &group.attributes, path)?;
-        self.headers[number] = header.bytes(&Context::new("make the HDF5 group", path))?;
+        let at = self.header_at(number);
+        self.headers[number] = header.bytes(&Context::new("make the HDF5 group", path), at)?;
         Ok(self.header_at(number))
     }
 
@@ -252,7 +261,7 @@ impl WritePass {
             header.message(messages::FILTERS, &messages::filters(&dataset.filters));
         }
         self.attributes(&mut header, &scaled.attributes, path)?;
-        self.headers[number] = header.bytes(&context)?;
+        self.headers[number] = header.bytes(&context, self.header_at(number))?;
         self.datasets.push((path.to_string(), self.header_at(number)));
         Ok(self.header_at(number))
     }
@@ -287,7 +296,12 @@ impl WritePass {
     /// All of it, from this address on, where everything lies as it was given.
     fn bytes(&self, at: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for part in self.headers.iter().chain(&self.indexes).chain(&self.tables) {
+        for (header, place) in self.headers.iter().zip(&self.places.headers) {
+            bytes.resize((place - at) as usize, 0);
+            bytes.extend_from_slice(header);
+        }
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        for part in self.indexes.iter().chain(&self.tables) {
             bytes.extend_from_slice(part);
             bytes.resize(bytes.len().next_multiple_of(8), 0);
         }
