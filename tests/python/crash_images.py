@@ -19,6 +19,8 @@ Random = np.random.Generator
 
 #: A write is whole within a sector [B].
 SECTOR = 512
+#: Of so many changes that were not synced every part may be left; of more, so many parts are tried.
+EXHAUSTIVE, BEYOND = 5, 12
 #: Calls that change something, or make changes durable.
 CALLS = (
     *("open", "openat", "creat", "mkdir", "mkdirat", "unlink", "unlinkat", "rmdir"),
@@ -37,6 +39,8 @@ CALLS = (
     *("write", "pwrite64", "writev", "pwritev", "pwritev2", "copy_file_range", "sendfile"),
     *("fsync", "fdatasync", "syncfs", "close", "lseek", "access", "faccessat", "faccessat2", "newfstatat", "statx"),
 )
+#: Those that make, move or remove names begin so.
+NAMING = ("mkdir", "unlink", "rmdir", "rename", "link", "symlink")
 #: `access` of these paths begins and ends what is recorded.
 BEGIN, END = "/recording-begins", "/recording-ends"
 ARGUMENT = re.compile(r'\s*(?:"((?:\\x[0-9a-f]{2})*)"|(-?\d+|AT_FDCWD)<((?:\\x[0-9a-f]{2})*)>|([^,\[\]{}"]+))')
@@ -105,6 +109,20 @@ class Image:
                 made[number] = path
 
         put(0, directory)
+
+    def names_of(self, nodes: tuple[int, ...] | None) -> str:
+        """Where nodes lie, in words."""
+        if nodes is None:
+            return "everything"
+        found = dict.fromkeys(nodes, "what is gone") | {0: "the directory"}
+
+        def look(number: int, path: str) -> None:
+            found[number] = path or found[number]
+            for name, child in (self.nodes[number].entries or {}).items():
+                look(child, f"{path}/{name}")
+
+        look(0, "")
+        return ", ".join(found[number] for number in nodes)
 
     def key(self) -> int:
         """Equal for equal trees."""
@@ -184,6 +202,9 @@ class Recorder:
         self.first = Image.of(directory)
         self.image = deepcopy(self.first)
         self.events: list[Event] = []
+        #: What is opened for writing, made, renamed or removed: names in the directory, and paths elsewhere.
+        self.touched: set[str] = set()
+        self.outside: set[str] = set()
         self._open: dict[int, int] = {}
         self._places: dict[int, int] = {}
 
@@ -205,10 +226,19 @@ class Recorder:
 
     def _place(self, at: str | None, path: str) -> tuple[int, str] | None:
         """The directory and the name that a call means."""
-        whole = path if path.startswith("/") else f"{at}/{path}"
-        above, _, name = whole.rstrip("/").rpartition("/")
+        above, _, name = self._whole(at, path).rpartition("/")
         directory = self._walk(above)
         return None if directory is None or not name else (directory, name)
+
+    def _whole(self, at: str | None, path: str) -> str:
+        return (path if path.startswith("/") else f"{at}/{path}").rstrip("/")
+
+    def _touch(self, at: str | None, path: str) -> None:
+        whole = self._whole(at, path)
+        if whole.startswith(self.root + "/"):
+            self.touched.add(whole[len(self.root) + 1 :].partition("/")[0])
+        else:
+            self.outside.add(whole)
 
     def _at(self, place: tuple[int, str]) -> int | None:
         entries = self.image.nodes[place[0]].entries
@@ -257,7 +287,12 @@ class Recorder:
         paths = [one for one in arguments if isinstance(one, str)]
         rest = [one.text for one in arguments if isinstance(one, Plain)]
         at = descriptors[0][1] if descriptors else None
-        if name in ("openat", "open", "creat"):
+        to = descriptors[1][1] if len(descriptors) > 1 else at
+        opens = name in ("openat", "open", "creat")
+        if (opens and re.search("O_WRONLY|O_RDWR|O_CREAT", " ".join(rest))) or name.startswith(NAMING):
+            for path, base in zip(paths[:2], (at, to), strict=False):
+                self._touch(base, path)
+        if opens:
             self._opened(self._place(at, paths[0]), rest[0] if rest else "", result)
         elif name in ("mkdir", "mkdirat"):
             if place := self._place(at, paths[0]):
@@ -266,7 +301,6 @@ class Recorder:
             if (place := self._place(at, paths[0])) and self._at(place) is not None:
                 self._note(Change((place[0],), [(*place, None)]))
         elif name in ("rename", "renameat", "renameat2"):
-            to = descriptors[1][1] if len(descriptors) > 1 else None
             self._renamed(self._place(at, paths[0]), self._place(to, paths[1]), " ".join(rest))
         elif name in ("link", "linkat"):
             self._linked(at, paths, descriptors)
@@ -376,19 +410,68 @@ def _arguments(text: str) -> Iterator[Argument]:
 # ---- images after a crash -------------------------------------------------------------------------------------------
 
 
-def after_crash(first: Image, events: list[Event], end: int, random: Random, *, power: bool) -> Image:
-    """An image after the first events; where the power was lost, of what was not synced only some."""
-    image = deepcopy(first)
-    kept = 0.0 if not power else float(random.choice([0.0, 0.2, 0.5, 0.8, 0.95]))
-    for number, event in enumerate(events[:end]):
-        if isinstance(event, Sync):
-            continue
-        durable = not power or any(
-            isinstance(later, Sync) and (later.of is None or set(later.of) & set(event.of))
-            for later in events[number + 1 : end]
-        )
-        if durable:
-            event.carry_out(image)
-        elif random.random() < kept:
-            event.carry_out(image, event.torn(random) if random.random() < 0.2 else None)
-    return image
+@dataclass(frozen=True)
+class Crash:
+    """A crash after the first so many events; where the power was lost, with what stayed of what was not synced."""
+
+    end: int
+    #: Numbers of changes that stayed, some of them torn; nothing where only processes died, and all stayed.
+    kept: tuple[tuple[int, slice | None], ...] | None = None
+
+    def image(self, first: Image, events: list[Event]) -> Image:
+        """What is there afterwards."""
+        image = deepcopy(first)
+        lost = set() if self.kept is None else set(volatile(events, self.end))
+        kept = dict(self.kept or ())
+        for number, event in enumerate(events[: self.end]):
+            if isinstance(event, Change) and (number not in lost or number in kept):
+                event.carry_out(image, kept.get(number))
+        return image
+
+
+def volatile(events: list[Event], end: int) -> list[int]:
+    """Which of the first events are changes that no later one of them made durable."""
+    synced: set[int] = set()
+    found = []
+    for number in reversed(range(end)):
+        event = events[number]
+        if isinstance(event, Change):
+            if not synced.intersection(event.of):
+                found.append(number)
+        elif event.of is None:
+            break
+        else:
+            synced.update(event.of)
+    return found[::-1]
+
+
+def crashes(events: list[Event], random: Random) -> list[Crash]:
+    """Crashes of processes at any moment; losses of power before each sync and at the end, with all that may stay.
+
+    That is every part of what was not synced, where it is small, and some parts beyond.
+    """
+    found = [Crash(end) for end in range(1, len(events) + 1)]
+    for end in [*(number for number, event in enumerate(events) if isinstance(event, Sync)), len(events)]:
+        lost = volatile(events, end)
+        if len(lost) <= EXHAUSTIVE:
+            masks = [[bool(mask >> bit & 1) for bit in range(len(lost))] for mask in range(1 << len(lost))]
+        else:
+            masks = [list(random.random(len(lost)) < random.choice([0.05, 0.2, 0.5, 0.8, 0.95])) for _ in range(BEYOND)]
+        for mask in masks:
+            whole = [number for number, stays in zip(lost, mask, strict=True) if stays]
+            found.append(Crash(end, tuple((number, None) for number in whole)))
+            contents = [number for number in whole if _content(events[number])]
+            if contents:
+                torn = int(random.choice(contents))
+                parts = tuple((number, _torn(events[number], random) if number == torn else None) for number in whole)
+                found.append(Crash(end, parts))
+    return [found[number] for number in random.permutation(len(found))]
+
+
+def _content(event: Event) -> bytes:
+    return event.content if isinstance(event, Change) else b""
+
+
+def _torn(event: Event, random: Random) -> slice:
+    assert isinstance(event, Change)
+    return event.torn(random)

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crash_images import CALLS, Event, Image, Recorder, Sync, after_crash
+from crash_images import CALLS, Event, Image, Recorder, Sync, crashes
 from fault_library import quick_directory
-from fault_operations import OPERATIONS
+from fault_operations import OPERATIONS, Attempt
 from kill_cases import Case
 from kill_points import in_child, judged, prepared
 
@@ -41,6 +41,8 @@ IMAGES, IMAGES_OF_CONTROLS = 16, 120
 #: Changes that need no sync to be old or new: one name that is given, or bytes that nobody promises anything of.
 ONE_NAME = ("array renamed",)
 UNPROMISED = ("raw section", "netcdf section", "hdf5 section")
+#: Paths outside of what is opened that a program writes to: devices, and what was learned of the machine.
+ELSEWHERE = ("/dev/null", str(Path.home() / ".cache" / "hyperslab"))
 SEED = int(os.environ.get("HYPERSLAB_SEED", "20261126"))
 
 
@@ -62,9 +64,10 @@ def directory() -> Iterator[Path]:
 
 
 def recorded(name: str, template: Path, directory: Path, ranks: int) -> Recorder:
-    """What an operation does to a copy of what was there before, in this directory."""
+    """What an operation does to a copy of what was there before, in this directory. It touches nothing else."""
     made = OPERATIONS[name]
     shutil.copytree(template, directory, symlinks=True)
+    own = {path.name for path in directory.iterdir()} | {"a.npy"}
     turn = made.turn(made.look(directory))
     recorder, trace = Recorder(directory), directory.with_suffix(".trace")
     command = [sys.executable, str(HERE / "crash_record.py"), name, str(directory), str(turn), str(ranks)]
@@ -77,6 +80,10 @@ def recorded(name: str, template: Path, directory: Path, ranks: int) -> Recorder
         ["diff", "-r", str(modelled), str(directory)], capture_output=True, text=True, check=False
     )
     assert compared.returncode == 0, f"the trace does not tell all that happens: {compared.stdout[:2000]}"
+    hidden = tuple(f".{each}.hyperslab" for each in own)
+    assert recorder.touched
+    assert {each for each in recorder.touched if each not in own and not each.startswith(hidden)} == set()
+    assert {path for path in recorder.outside if not path.startswith(ELSEWHERE)} == set()
     for path in (directory, modelled):
         shutil.rmtree(path)
     return recorder
@@ -117,10 +124,15 @@ def keep_versions(directory: Path, image: Image, first: Image) -> None:
         journal.write_bytes(b"".join(lines))
 
 
-def complaints_of(case: Case, directory: Path, before: dict[str, Any]) -> list[str]:
+def complaints_of(case: Case, directory: Path, before: dict[str, Any], ended: bool) -> list[str]:  # noqa: FBT001 (told by place)
     """What is wrong with an image. What readers cannot make sense of is wrong, too."""
     try:
-        return judged(case, directory, before)
+        made, complaints = case.made, []
+        new = made.after(before, Attempt(None, directory, 1, turn=made.turn(before)))
+        if ended and (seen := made.look(directory)) != new:
+            # What has returned survives a loss of power.
+            complaints.append(f"after the call returned: {seen}, not {new}")
+        return complaints + judged(case, directory, before)
     except Exception as error:  # noqa: BLE001 (whatever they say)
         return [f"{type(error).__name__}: {error}"]
 
@@ -139,25 +151,21 @@ def wrong_images(
     """Complaints about images of an operation, until there are so many; and how many images there were."""
     random = np.random.default_rng([seed, len(name)])
     complaints: list[str] = []
-    seen: set[int] = set()
-    syncs = [number for number, event in enumerate(events) if isinstance(event, Sync)]
-    for number in range(3 * images):
-        power = number % 4 > 0
-        # Just before and behind a sync there is most to lose.
-        near = [at + int(random.integers(0, 2)) for at in syncs] if number % 2 else []
-        end = int(random.choice(near)) if near else int(random.integers(1, len(events) + 1))
-        image = after_crash(recorder.first, events, end, random, power=power)
-        if image.key() in seen:
+    seen: set[tuple[int, bool]] = set()
+    for crash in crashes(events, random):
+        power, ended = crash.kept is not None, crash.end == len(events)
+        image = crash.image(recorder.first, events)
+        if (image.key(), ended) in seen:
             continue
-        seen.add(image.key())
+        seen.add((image.key(), ended))
         image.make(directory)
         keep_versions(directory, image, recorder.first)
-        found = in_child(complaints_of, Case(name, None, "kill", 0, "", 0.0, "others", None), directory, before)
+        found = in_child(complaints_of, Case(name, None, "kill", 0, "", 0.0, "others", None), directory, before, ended)
         shutil.rmtree(directory)
         # Without the list of owners, nobody finds what they left: it is no data, and `clean` does not find it either.
         found = [one for one in found if not (power and one.startswith("left behind"))]
         if found:
-            complaints.append(f"{name}, seed {seed}, image {number}, after event {end}: {found}")
+            complaints.append(f"{name}, seed {seed}, {crash}: {found}")
         if len(seen) >= images or len(complaints) >= most:
             break
     return complaints, len(seen)
@@ -194,13 +202,36 @@ def test_without_syncs_a_loss_of_power_would_show(name: str, directory: Path) ->
     assert complaints != []
 
 
+def without_each_sync(name: str, directory: Path, *, images: int, seed: int, ranks: int) -> Iterator[str]:
+    """Leave out one sync after another; gives those of which no image shows that they are missing."""
+    template, case = directory / "template", directory / "case"
+    before = in_child(prepared, OPERATIONS[name], template)
+    recorder = recorded(name, template, case, ranks)
+    for number, event in enumerate(recorder.events):
+        if isinstance(event, Sync):
+            events = [*recorder.events[:number], *recorder.events[number + 1 :]]
+            found, _ = wrong_images(name, recorder, events, before, case, images=images, seed=seed, most=1)
+            if not found:
+                yield f"event {number}, of {recorder.image.names_of(event.of)}"
+    shutil.rmtree(template)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=200, help="of each operation")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--operation", choices=CHANGING, help="only this one")
     parser.add_argument("--ranks", type=int, default=1, help="threads that carry it out")
+    parser.add_argument(
+        "--each-sync", action="store_true", help="leave out one sync after another: which are not missed?"
+    )
     args = parser.parse_args()
+    if args.each_sync:
+        with quick_directory() as directory:
+            for name in [args.operation] if args.operation else CHANGING:
+                missed = without_each_sync(name, directory, images=args.images, seed=args.seed, ranks=args.ranks)
+                print(f"{name}: syncs that are not missed:", *missed, sep="\n    ", flush=True)
+        return 0
     all_images, wrong = 0, 0
     with quick_directory() as directory:
         for name in [args.operation] if args.operation else CHANGING:
