@@ -37,7 +37,7 @@ CHANGING = [
     name for name, made in OPERATIONS.items() if name not in ("read", "raw read", "clearing up", "striped file")
 ]
 #: Images of each in the ordinary tests; and most of those in which a fault of the product must show.
-IMAGES, IMAGES_OF_CONTROLS = 16, 120
+IMAGES, IMAGES_OF_CONTROLS = 56, 120
 #: Changes that need no sync to be old or new: one name that is given, or bytes that nobody promises anything of.
 ONE_NAME = ("array renamed",)
 UNPROMISED = ("raw section", "netcdf section", "hdf5 section")

@@ -1,0 +1,32 @@
+"""Deliberate faults of the product are found by the tests that they name: see `mutations`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mutations import ROOT, Mutation, every
+
+
+@pytest.mark.parametrize("mutation", every(), ids=lambda mutation: mutation.name)
+def test_a_deliberate_fault_still_fits(mutation: Mutation) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    assert mutation.applies(ROOT), "the product has changed: make the patch anew"
+    if not mutation.finder.startswith("cargo "):
+        path, _, test = mutation.finder.partition("::")
+        name = re.match(r"\w+", test)
+        assert name is not None
+        assert f"def {name[0]}(" in (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+def test_deliberate_faults_are_found() -> None:
+    command = [sys.executable, str(Path(__file__).with_name("mutations.py"))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
