@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,21 @@ def test_any_place_of_files(place: str, tmp_path: Path) -> None:
     hs.threads(3, lambda comm: write(path, comm))
     with hs.open(path, "r+", format="hdf5", durable=False) as file:
         file.write("a", np.full((1, 3), 7.0), section=slice(1, 2))
+        with file.step("0001") as step:
+            # Encoded chunks of striped files are not read yet.
+            compression = None if place == "striped" else "gzip"
+            step.write("c", np.arange(700.0), compression=compression, chunks=(90,), maxshape=(None,))
+        file.append("0001/c", np.arange(5.0))
+        file.attrs["more"] = [1, 2]
+        file.rename("in", "inside")
     with hs.open(path, format="hdf5") as file:
-        assert {name: file.read(name).tolist() for name in file} == {
+        assert {name: file.read(name).tolist() for name in file if name != "0001/c"} == {
             "a": [[0, 1, 2], [7, 7, 7]],
-            "in/b": [0, 1, 2, 3, 4],
+            "inside/b": [0, 1, 2, 3, 4],
         }
-        assert (dict(file.attrs), dict(file["in/b"].attrs)) == ({"title": "a trial"}, {"units": "m"})
+        assert file.read("0001/c").tolist() == [*range(700), *range(5)]
+        assert dict(file.attrs) == {"title": "a trial", "more": [1, 2]}
+        assert dict(file["inside/b"].attrs) == {"units": "m"}
 
 
 def write_and_fail(path: Path) -> None:
@@ -277,6 +287,26 @@ def test_changes_of_damaged_files_are_errors_or_done(libver: str, tmp_path: Path
     assert {"done", "CorruptError"} <= outcomes
 
 
+def test_steps_of_a_new_netcdf4_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc4"
+    with hs.open(path, "w", unlimited="time") as file:
+        file.create_group("input", attributes={"code": "a model"})
+        for number in range(2):
+            with file.step(f"{number:04}", attributes={"t": number}) as step:
+                step.write("rho", np.full((2, 3), number), dimension_names=("y", "x"))
+        with suppress(KeyError), file.step("0002") as step:
+            step.write("rho", np.zeros(3), dimension_names=("x",))
+            raise KeyError
+    with netCDF4.Dataset(path) as data:
+        assert list(data.groups) == ["input", "0000", "0001"]
+        assert data["0001/rho"][...].tolist() == [[1, 1, 1]] * 2
+        assert data["0001/rho"].dimensions == ("y", "x")
+        assert (data.groups["0001"].t, data.groups["input"].code) == (1, "a model")
+    with hs.open(path) as file:
+        assert (list(file.steps), file.steps.latest()) == (["0000", "0001"], "0001")
+        assert file.group("0001")["rho"].dimension_names == ("y", "x")
+
+
 def test_what_others_add_is_seen_after_a_refresh(tmp_path: Path) -> None:
     hs.threads(3, lambda comm: hdf5_cases.grown_by_others(comm, tmp_path))
 
@@ -450,6 +480,33 @@ def test_elements_in_headers_are_read(tmp_path: Path) -> None:
             assert data["compact"].attrs["units"] == "m"
 
 
+def test_headers_lie_in_one_sector(tmp_path: Path) -> None:
+    """So that one write of a disk replaces them; also those of groups and steps that were added."""
+    path = tmp_path / "a.h5"
+    random = np.random.default_rng(SEED)
+
+    def some(count: int) -> dict[str, Any]:
+        return {f"a{number}": "x" * int(random.integers(1, 90)) for number in range(count)}
+
+    with hs.open(path, "w", attributes=some(30)) as file:
+        for number in range(40):
+            file.write(f"g{number % 3}/v{number}", np.zeros(3), attributes=some(int(random.integers(0, 12))))
+    with hs.open(path, "r+") as file:
+        for number in range(20):
+            with file.step(f"{number:04}", attributes=some(number)) as step:
+                step.write("v", np.zeros(3), attributes=some(int(random.integers(0, 12))))
+    content, places = path.read_bytes(), []
+    with h5py.File(path) as data:
+        data.visititems(lambda _, one: places.append(h5py.h5o.get_info(one.id).addr))
+        places.append(h5py.h5o.get_info(data.id).addr)
+    assert len(places) == 40 + 3 + 2 * 20 + 1
+    for place in places:
+        # Section IV.A.1.b of the specification: the first block ends behind its messages with a checksum.
+        assert content[place : place + 6] == b"OHDR\2\x0e"
+        last = place + 10 + int.from_bytes(content[place + 6 : place + 10], "little") + 3
+        assert place // 512 == last // 512, (place, last)
+
+
 def test_structured_types_are_those_of_h5py(tmp_path: Path) -> None:
     inner = np.dtype([("x", "<f4"), ("y", ">i2", (2, 3))])
     kinds = [
@@ -521,6 +578,26 @@ def test_hundred_thousand_chunks(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5") as data:
         assert data["a"].id.get_num_chunks() == count
         assert np.array_equal(data["a"][...], values)
+
+
+def test_what_lies_behind_the_end_is_left_alone(tmp_path: Path) -> None:
+    """A rank of a dead program may still write there."""
+    path = tmp_path / "a.h5"
+    with hs.open(path, "w") as file:
+        file.write("a", np.arange(9))
+    behind = b"late" * 1000
+    with path.open("ab") as late:
+        late.write(behind)
+    with hs.open(path, "r+") as file:
+        file.write("b", np.arange(5.0))
+        file.write("c", np.arange(50.0), chunks=(7,), compression="gzip")
+        file.attrs["x"] = 1
+        with file.step("0001") as step:
+            step.write("d", np.arange(5.0))
+    assert behind in path.read_bytes()
+    with h5py.File(path) as data:
+        assert (data["c"][...] == np.arange(50)).all()
+        assert (data["0001/d"][...] == np.arange(5)).all()
 
 
 def test_what_a_dead_program_may_still_write_to_is_left_alone(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ def test_a_deliberate_fault_still_fits(mutation: Mutation) -> None:
     assert mutation.applies(ROOT), "the product has changed: make the patch anew"
     if not mutation.finder.startswith("cargo "):
         path, _, test = mutation.finder.partition("::")
-        name = re.match(r"\w+", test)
-        assert name is not None
-        assert f"def {name[0]}(" in (ROOT / path).read_text(encoding="utf-8")
+        text = (ROOT / path).read_text(encoding="utf-8")
+        name = re.split(r"\W", test)[0]
+        assert not name or f"def {name}(" in text
 
 
 @pytest.mark.long
