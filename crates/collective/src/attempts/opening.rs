@@ -4,7 +4,7 @@ use super::home::Home;
 use super::owner::Owner;
 use super::records::{INSIDE, OWNER, PARTS, UPDATES, shown};
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Publishing, is_in_memory};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -281,18 +281,29 @@ impl Opening {
         })
     }
 
-    /// Puts something out of sight, by one rename, and removes it when it is durable that nothing leads there: after a loss of
-    /// power some of it would be gone, and the name there.
+    /// The same of all of these names, once for each directory.
+    pub(super) fn sync_all_published<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+        let above = |name: &'a str| name.rsplit_once('/').map_or("", |(above, _)| above);
+        let directories: BTreeMap<&str, &str> = names.map(|name| (above(name), name)).collect();
+        directories.iter().try_for_each(|(above, published)| self.sync_published(above, published))
+    }
+
+    /// Puts things out of sight, in this order, and removes them when it is durable that nothing leads there: after a loss of
+    /// power some of one would be gone, and its name there.
     ///
     /// # Errors
-    /// When it is there still.
-    pub(super) fn put_out_of_sight(&self, name: &str) -> Result<(), Fault> {
-        let hidden = self.next("erased", name)?;
-        self.names().rename(name, &hidden)?;
-        if self.durable {
-            self.sync_published(name.rsplit_once('/').map_or("", |(above, _)| above), name)?;
+    /// When one is there still.
+    pub(super) fn put_out_of_sight(&self, names: &[&String]) -> Result<(), Fault> {
+        let mut hidden = Vec::with_capacity(names.len());
+        for name in names {
+            let erased = self.next("erased", name)?;
+            self.names().rename(name, &erased)?;
+            hidden.push(erased);
         }
-        self.names().remove(&hidden)
+        if self.durable {
+            self.sync_all_published(names.iter().map(|name| name.as_str()))?;
+        }
+        hidden.iter().try_for_each(|erased| self.names().remove(erased))
     }
 
     /// All is published, but something hidden could not be removed.

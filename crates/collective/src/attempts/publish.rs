@@ -5,7 +5,6 @@ use super::marks::Marker;
 use super::opening::{Opening, TURNS_MAX};
 use super::records::{ASIDE, NEW};
 use hyperslab_world::{Fault, FaultKind, Names};
-use std::collections::BTreeMap;
 
 /// How something took its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,12 +142,7 @@ impl Opening {
         if !self.durable {
             return Ok(());
         }
-        let above = |name: &str| name.rsplit_once('/').map_or("", |(above, _)| above).to_string();
-        let mut directories: BTreeMap<String, &str> = BTreeMap::new();
-        for entry in entries {
-            directories.insert(above(&entry.to), &entry.to);
-        }
-        let synced = directories.iter().try_for_each(|(above, published)| self.sync_published(above, published));
+        let synced = self.sync_all_published(entries.iter().map(|entry| entry.to.as_str()));
         // The journal stays for the next opening, as where half is published.
         self.unless_half(synced).map_err(|fault| {
             let owners = self.names().full(&self.home.owners());

@@ -76,10 +76,7 @@ impl PublishWay for ByRename {
     fn erase(&self, of: &Opening, names: &[String], key: &str) -> Result<(), Fault> {
         let mut names: Vec<&String> = names.iter().collect();
         names.sort_by_key(|name| *name != key);
-        for name in names {
-            of.put_out_of_sight(name)?;
-        }
-        Ok(())
+        of.put_out_of_sight(&names)
     }
 
     fn seen(&self, _of: &Opening, _name: &str) -> Result<String, Fault> {
