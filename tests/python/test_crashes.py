@@ -162,7 +162,7 @@ def wrong_images(
         keep_versions(directory, image, recorder.first)
         found = in_child(complaints_of, Case(name, None, "kill", 0, "", 0.0, "others", None), directory, before, ended)
         shutil.rmtree(directory)
-        # Without the list of owners, nobody finds what they left: it is no data, and `clean` does not find it either.
+        # Without the list of owners, an opening does not find what they left: it is no data, and `clean` removes it.
         found = [one for one in found if not (power and one.startswith("left behind"))]
         if found:
             complaints.append(f"{name}, seed {seed}, {crash}: {found}")

@@ -307,6 +307,28 @@ def test_steps_of_a_new_netcdf4_file(tmp_path: Path) -> None:
         assert file.group("0001")["rho"].dimension_names == ("y", "x")
 
 
+def test_what_is_in_a_step_changes_before_it_is_published(tmp_path: Path) -> None:
+    """Also in a file that exists, which does not have it yet."""
+    for mode in ("w", "r+"):
+        path = tmp_path / "a.h5"
+        if mode == "r+":
+            with hs.open(path, "w") as file:
+                file.write("outside", np.zeros(3))
+        with hs.open(path, mode) as file:  # type: ignore[call-overload]
+            with file.step("0001") as step:
+                for name in ("kept", "gone", "old"):
+                    step.write(name, np.arange(3))
+                step["kept"].attrs["units"] = "m"
+                step.delete("gone")
+                step.rename("old", "new")
+                with pytest.raises(hs.UnsupportedError, match="out of one"):
+                    file.rename("0001/kept", "kept")
+            assert sorted(file.group("0001")) == ["kept", "new"]
+        with h5py.File(path) as data:
+            assert sorted(data["0001"]) == ["kept", "new"]
+            assert (data["0001/new"][...].tolist(), dict(data["0001/kept"].attrs)) == ([0, 1, 2], {"units": "m"})
+
+
 def test_what_others_add_is_seen_after_a_refresh(tmp_path: Path) -> None:
     hs.threads(3, lambda comm: hdf5_cases.grown_by_others(comm, tmp_path))
 

@@ -1,7 +1,7 @@
 //! Values in messages, as they are written in Python.
 
 use hyperslab_collective::Fields;
-use hyperslab_format::zarr::{Codecs, Map, Value};
+use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value};
 use std::fmt::Display;
 
 /// What an option is that a rank leaves out.
@@ -35,6 +35,16 @@ pub(crate) fn value(value: &Value) -> String {
 /// Attributes of something, one by one, so that those are named which differ between ranks.
 pub(crate) fn attributes(given: &Map<String, Value>, of: &str) -> Fields {
     given.iter().map(|(name, of_name)| (format!("attribute '{name}'{of}"), value(of_name))).collect()
+}
+
+/// What becomes of attributes, so that ranks say the same.
+pub(crate) fn attribute_edit(edit: &AttributeEdit) -> Fields {
+    let removed = edit.removed.iter().map(quoted).collect::<Vec<_>>().join(", ");
+    let fields = vec![
+        ("attributes that are removed".to_string(), removed),
+        ("whether all are removed".into(), truth(edit.clear).into()),
+    ];
+    [fields, attributes(&edit.set, " that is set")].concat()
 }
 
 /// Codecs by their names, with what of them is not as usual: `[bytes, gzip(level=1), crc32c]`.

@@ -25,6 +25,18 @@ pub(super) enum Edit {
 }
 
 impl Edit {
+    /// What is changed that is there already, where that is one thing.
+    pub(super) fn path(&self) -> Option<&str> {
+        match self {
+            Edit::Attributes { of: path, .. }
+            | Edit::Delete(path)
+            | Edit::Rename { from: path, .. }
+            | Edit::Resize { name: path, .. }
+            | Edit::Group { name: path, .. } => Some(path),
+            Edit::Begin(_) | Edit::Publish { .. } | Edit::GiveUp(_) => None,
+        }
+    }
+
     /// Why files without a table of contents refuse it.
     pub(super) fn refused(&self) -> Fault {
         let (doing, hint) = match self {

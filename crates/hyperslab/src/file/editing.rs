@@ -5,7 +5,7 @@ use super::edit::Edit;
 use super::form::ChangeFile;
 use super::putting::Putting;
 use crate::error::Error;
-use crate::said::{self, quoted, truth};
+use crate::said::{self, truth};
 use hyperslab_format::zarr::{AttributeEdit, Map, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
@@ -64,12 +64,7 @@ impl File {
     pub fn edit_attributes(&self, name: &str, edit: &AttributeEdit) -> Result<(), Error> {
         let of = if name.is_empty() { String::new() } else { format!("'{name}' in ") };
         let what = format!("change attributes of {of}'{}'", self.path().display());
-        let removed = edit.removed.iter().map(quoted).collect::<Vec<_>>().join(", ");
-        let fields = vec![
-            ("attributes that are removed".to_string(), removed),
-            ("whether all are removed".into(), truth(edit.clear).into()),
-        ];
-        let fields = [fields, said::attributes(&edit.set, " that is set")].concat();
+        let fields = said::attribute_edit(edit);
         self.edit(what, fields, &Edit::Attributes { of: self.in_file(name), edit: edit.clone() })
     }
 

@@ -4,7 +4,7 @@ use super::consolidating::{drop_again, drop_consolidated};
 use super::nodes::{ROOT, StoredNode, check_changeable, check_path, place, read_node};
 use super::{METADATA_KEY, Store};
 use crate::error::{Error, format_fault};
-use crate::said::{self, quoted, truth};
+use crate::said;
 use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker};
 use hyperslab_format::zarr::{
     ArrayMetadata, AttributeEdit, GroupMetadata, Map, NodeType, Value, encode_fill_attribute, node_type,
@@ -199,12 +199,7 @@ impl Store {
     pub fn edit_attributes(&self, name: &str, edit: &AttributeEdit) -> Result<(), Error> {
         let of = if name.is_empty() { String::new() } else { format!("'{name}' in ") };
         let what = format!("change attributes of {of}'{}'", self.path().display());
-        let removed = edit.removed.iter().map(quoted).collect::<Vec<_>>().join(", ");
-        let fields = vec![
-            ("attributes that are removed".to_string(), removed),
-            ("whether all are removed".into(), truth(edit.clear).into()),
-        ];
-        let fields = [fields, said::attributes(&edit.set, " that is set")].concat();
+        let fields = said::attribute_edit(edit);
         let one = edit.clone();
         self.edit(what, fields, name, move |editing| {
             editing.amend(

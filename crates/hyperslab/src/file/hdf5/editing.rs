@@ -190,7 +190,13 @@ impl Hdf5 {
         self.steps = steps;
     }
 
+    /// How the file changes; what lies in a step that is not published changes with that, and nowhere else before.
     pub(super) fn changing(&self, edit: &Edit) -> Result<Option<ChangeFile>, Fault> {
+        let change = self.change_in_file(edit)?;
+        Ok(change.filter(|_| edit.path().is_none_or(|path| self.step_of(path).is_none())))
+    }
+
+    fn change_in_file(&self, edit: &Edit) -> Result<Option<ChangeFile>, Fault> {
         match edit {
             Edit::Attributes { of, edit } => self.changing_attributes(of, edit),
             Edit::Delete(path) => {
@@ -203,11 +209,16 @@ impl Hdf5 {
                 self.known(from)?;
                 self.check_not_netcdf("renaming in")?;
                 self.check_free(to)?;
+                if self.step_of(from) != self.step_of(to) {
+                    let text = format!("'{from}' cannot be moved into a step that is not published, or out of one");
+                    return Err(Fault::new(FaultKind::Unsupported, text).hint("rename it when the step has ended"));
+                }
                 let (above, _) = to.rsplit_once('/').unwrap_or_default();
                 if is_in(above, from) {
                     return Err(Fault::new(FaultKind::Invalid, format!("'{from}' cannot be moved into itself")));
                 }
-                if !above.is_empty() && self.known(above)?.is_some() {
+                let in_step = self.step_of(above).is_some();
+                if !above.is_empty() && !in_step && self.known(above)?.is_some() {
                     return Err(Fault::new(FaultKind::Invalid, format!("'{above}' is an array, and no group")));
                 }
                 let (from, to) = (from.clone(), to.clone());
