@@ -56,7 +56,7 @@ pub use process::Process;
 pub use root::{Proof, Root, fingerprint};
 pub use store::{Moved, Moves, Outcome, Request, Store, Within};
 pub use transport::{Event, Exposed, Here, Part, Transport};
-pub use tree::{MemoryTree, TreeStore};
+pub use tree::{MemoryTree, TreeDeed, TreeStore, Witness};
 
 use hyperslab_pack::{Memory, OutOfMemory};
 use std::time::Duration;

@@ -232,6 +232,12 @@ pub trait Names: Send + Sync {
     fn locks(&self, name: &str) -> Locks;
     /// Keeps what has this name, which links may lead to, from being forgotten.
     fn hold(&self, name: &str) -> Result<Hold, Fault>;
+    /// The same names, where what is made, written, renamed or removed below this directory is so in the one that is held,
+    /// whatever has its name by then; `None` where the place cannot. What only looks goes by names.
+    fn pinned(&self, name: &str, held: &Hold) -> Option<Arc<dyn Names>> {
+        let _ = (name, held);
+        None
+    }
     /// The identity that [`Names::hold`] would give, of what has the name now; another one may have it later, unless
     /// somebody holds this one.
     fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {

@@ -5,16 +5,19 @@
 
 mod nodes;
 mod store;
+mod witness;
 
 pub use store::TreeStore;
+pub use witness::{TreeDeed, Witness};
 
 use crate::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names, Process, Then};
 use hyperslab_pack::Memory;
-use nodes::{Node, TreeFile, Why, allocate, place};
+use nodes::{Node, Numbers, TreeFile, Why, allocate, place};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 /// What absolute names in memory begin with. No name in a file system does, nor a relative name, since none has an
 /// empty part.
@@ -31,37 +34,53 @@ pub struct MemoryTree {
     tree: Arc<Tree>,
     /// Name of the root in the tree; empty for the tree's own.
     root: String,
+    /// Who hears of what is asked of it through this view.
+    witness: Option<Arc<dyn Witness>>,
+    /// A directory of the tree, by its name and its number: changes below the name are made in it, whatever its name is by
+    /// then.
+    pin: Option<Arc<(String, u64)>>,
 }
 
 struct Tree {
     /// Absolute name of the tree's own root: the scheme and a number.
     label: String,
+    numbers: Numbers,
     top: Mutex<Node>,
-    /// Names of files that somebody has locked.
-    locked: Mutex<BTreeSet<String>>,
+    /// Numbers of files that somebody has locked.
+    locked: Mutex<BTreeSet<u64>>,
     /// Owned while a file is edited that several owners share.
     edits: Mutex<()>,
 }
 
-/// A lock on a file of a tree.
+/// A lock on a file of a tree, whatever its name is by now.
 struct TreeLock {
     tree: MemoryTree,
+    /// Its name in the tree when it was locked.
     inner: String,
+    file: Arc<TreeFile>,
+}
+
+impl TreeLock {
+    fn changed(&self, verb: &'static str, result: Result<(), Why>) -> Result<(), Fault> {
+        self.file.touch(&self.tree.tree.numbers);
+        result.map_err(|why| why.fault(verb, &self.tree.absolute(&self.inner)))
+    }
 }
 
 impl Lock for TreeLock {
     fn add(&self, note: &[u8]) -> Result<(), Fault> {
-        let mut all = self.tree.read_prefix(&self.inner, u64::MAX)?.unwrap_or_default();
-        all.extend(note);
-        self.tree.write(&self.inner, &all, false)
+        self.tree.told("adding to the note", &self.inner, true)?;
+        self.changed("writing", self.file.append(note))
     }
 
     fn cut(&self, bytes: u64) -> Result<(), Fault> {
-        self.tree.resize(&self.inner, bytes)
+        self.tree.told("cutting the note", &self.inner, true)?;
+        self.changed("resizing", self.file.resize(bytes))
     }
 
     fn has_its_name(&self) -> bool {
-        true
+        let told = self.tree.told("looking at", &self.inner, false);
+        told.is_ok() && self.tree.top().find(&self.inner).is_some_and(|node| node.number() == self.file.number)
     }
 
     fn keeps_others_out(&self) -> bool {
@@ -71,7 +90,7 @@ impl Lock for TreeLock {
 
 impl Drop for TreeLock {
     fn drop(&mut self) {
-        self.tree.locked().remove(&self.inner);
+        self.tree.locked().remove(&self.file.number);
     }
 }
 
@@ -79,6 +98,7 @@ impl Drop for TreeLock {
 struct WeakTree {
     label: String,
     tree: Weak<Tree>,
+    witness: Option<Arc<dyn Witness>>,
 }
 
 impl Default for MemoryTree {
@@ -91,15 +111,17 @@ impl MemoryTree {
     /// An empty tree.
     pub fn new() -> MemoryTree {
         let label = format!("{SCHEME}{}", TREES.fetch_add(1, Ordering::Relaxed) + 1);
-        MemoryTree {
-            tree: Arc::new(Tree {
-                label,
-                top: Mutex::new(Node::directory()),
-                locked: Mutex::default(),
-                edits: Mutex::default(),
-            }),
-            root: String::new(),
-        }
+        let numbers = Numbers::default();
+        let top = Mutex::new(Node::directory(&numbers));
+        let (locked, edits) = (Mutex::default(), Mutex::default());
+        let tree = Arc::new(Tree { label, numbers, top, locked, edits });
+        MemoryTree { tree, root: String::new(), witness: None, pin: None }
+    }
+
+    /// The same tree, seen from the same root, where this one hears of all that is asked of it.
+    #[must_use]
+    pub fn watched(&self, witness: Arc<dyn Witness>) -> MemoryTree {
+        MemoryTree { witness: Some(witness), ..self.clone() }
     }
 
     /// The same tree, seen from a root below this one, which need not exist.
@@ -107,7 +129,7 @@ impl MemoryTree {
     pub fn below(&self, name: &str) -> MemoryTree {
         let name = name.trim_end_matches('/');
         let root = if self.root.is_empty() { name.to_string() } else { format!("{}/{name}", self.root) };
-        MemoryTree { tree: self.tree.clone(), root }
+        MemoryTree { root, ..self.clone() }
     }
 
     /// Names and contents of all files below the root, sorted by name.
@@ -133,12 +155,35 @@ impl MemoryTree {
         self.tree.top.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn locked(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.tree.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn weak(&self) -> WeakTree {
-        WeakTree { label: self.tree.label.clone(), tree: Arc::downgrade(&self.tree) }
+        let witness = self.witness.clone();
+        WeakTree { label: self.tree.label.clone(), tree: Arc::downgrade(&self.tree), witness }
+    }
+
+    /// Tells the witness what is to be done to a name in the tree.
+    fn told(&self, verb: &'static str, name: &str, changes: bool) -> Result<(), Fault> {
+        let deed = TreeDeed { verb, name, changes, waits: false };
+        self.witness.as_ref().map_or(Ok(()), |witness| witness.before(deed))
+    }
+
+    /// Owns what only one owner at a time edits.
+    fn alone(&self, inner: &str) -> Result<MutexGuard<'_, ()>, Fault> {
+        let Some(witness) = &self.witness else {
+            return Ok(self.tree.edits.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        let mut deed = TreeDeed { verb: "editing", name: inner, changes: true, waits: false };
+        loop {
+            witness.before(deed)?;
+            match self.tree.edits.try_lock() {
+                Ok(alone) => return Ok(alone),
+                Err(TryLockError::Poisoned(alone)) => return Ok(alone.into_inner()),
+                Err(TryLockError::WouldBlock) => deed.waits = true,
+            }
+        }
     }
 
     /// Name in the tree.
@@ -155,23 +200,66 @@ impl MemoryTree {
         if inner.is_empty() { self.tree.label.clone() } else { format!("{}/{inner}", self.tree.label) }
     }
 
-    /// Runs on the tree and the name in it; what cannot be done is told with the verb.
+    /// Changes the tree at the name in it; what cannot be done is told with the verb.
     fn doing<T>(
         &self,
-        verb: &str,
+        verb: &'static str,
         name: &str,
-        run: impl FnOnce(&mut Node, &str) -> Result<T, Why>,
+        run: impl FnOnce(&mut Node, &str, &Numbers) -> Result<T, Why>,
     ) -> Result<T, Fault> {
         let inner = self.inner(name);
-        run(&mut self.top(), &inner).map_err(|why| why.fault(verb, &self.absolute(&inner)))
+        self.told(verb, &inner, true)?;
+        let mut top = self.top();
+        let place = self.pinned_name(&top, &inner);
+        let done = place.and_then(|place| run(&mut top, &place, &self.tree.numbers));
+        done.map_err(|why| why.fault(verb, &self.absolute(&inner)))
     }
 
-    /// The file with this name, if there is one.
-    fn file(&self, name: &str) -> Option<Arc<TreeFile>> {
-        match self.top().find(&self.inner(name)) {
-            Some(Node::File(file)) => Some(file.clone()),
-            _ => None,
+    /// The name that something in the tree has now that was below the pinned directory when it had its own.
+    fn pinned_name<'a>(&self, top: &Node, inner: &'a str) -> Result<Cow<'a, str>, Why> {
+        let Some((above, number)) = self.pin.as_deref() else { return Ok(inner.into()) };
+        let Some(below) = inner.strip_prefix(&**above).filter(|below| below.starts_with('/')) else {
+            return Ok(inner.into());
+        };
+        if top.find(above).is_some_and(|node| node.number() == *number) {
+            return Ok(inner.into());
         }
+        let now = top.name_of(*number).ok_or(Why::NotFound)?;
+        Ok(format!("{now}{below}").into())
+    }
+
+    /// Looks at what has the name, if the witness lets.
+    fn looking<T>(&self, name: &str, look: impl FnOnce(Option<&Node>) -> T) -> T {
+        let inner = self.inner(name);
+        let told = self.told("looking at", &inner, false);
+        look(self.top().find(&inner).filter(|_| told.is_ok()))
+    }
+
+    /// Changes the file with this name.
+    fn changing(
+        &self,
+        verb: &'static str,
+        name: &str,
+        change: impl FnOnce(&TreeFile) -> Result<(), Why>,
+    ) -> Result<(), Fault> {
+        let file = self.doing(verb, name, |top, inner, _| found_file(top, inner))?;
+        change(&file).map_err(|why| why.fault(verb, &self.full(name)))?;
+        file.touch(&self.tree.numbers);
+        Ok(())
+    }
+
+    /// The tree itself, seen by the same witness.
+    fn whole(&self) -> MemoryTree {
+        MemoryTree { root: String::new(), ..self.clone() }
+    }
+}
+
+/// The file of this name.
+fn found_file(top: &Node, inner: &str) -> Result<Arc<TreeFile>, Why> {
+    match top.find(inner) {
+        Some(Node::File(file)) => Ok(file.clone()),
+        Some(Node::Directory(_)) => Err(Why::IsDirectory),
+        None => Err(Why::NotFound),
     }
 }
 
@@ -197,7 +285,7 @@ impl Names for MemoryTree {
 
     fn at(&self, root: &str) -> Arc<dyn Names> {
         let root = inner_of(&self.tree.label, root).unwrap_or(root).to_string();
-        Arc::new(MemoryTree { tree: self.tree.clone(), root })
+        Arc::new(MemoryTree { root, pin: None, ..self.clone() })
     }
 
     fn process(&self) -> Process {
@@ -220,18 +308,21 @@ impl Names for MemoryTree {
     }
 
     fn exists(&self, name: &str) -> bool {
-        self.top().find(&self.inner(name)).is_some()
+        self.looking(name, |node| node.is_some())
     }
 
     fn length(&self, name: &str) -> Option<u64> {
-        self.file(name).map(|file| file.length())
+        self.looking(name, |node| match node {
+            Some(Node::File(file)) => Some(file.length()),
+            _ => None,
+        })
     }
 
     fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
-        match self.top().find(&self.inner(name)) {
-            Some(Node::Directory(nodes)) => Ok(nodes.keys().cloned().collect()),
+        self.looking(name, |node| match node {
+            Some(Node::Directory(directory)) => Ok(directory.nodes.keys().cloned().collect()),
             _ => Ok(Vec::new()),
-        }
+        })
     }
 
     fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
@@ -239,12 +330,13 @@ impl Names for MemoryTree {
     }
 
     fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
-        let file = self.doing("reading", name, |top, inner| match top.find(inner) {
-            Some(Node::File(file)) => Ok(Some(file.clone())),
-            Some(Node::Directory(_)) => Err(Why::IsDirectory),
-            None => Ok(None),
-        })?;
-        Ok(file.map(|file| file.read(at, bytes_max)))
+        let inner = self.inner(name);
+        self.told("reading", &inner, false)?;
+        let file = match found_file(&self.top(), &inner) {
+            Err(Why::NotFound) => return Ok(None),
+            found => found.map_err(|why| why.fault("reading", &self.absolute(&inner)))?,
+        };
+        Ok(Some(file.read(at, bytes_max)))
     }
 
     fn make(&self, name: &str) -> Result<(), Fault> {
@@ -256,59 +348,82 @@ impl Names for MemoryTree {
     }
 
     fn make_new(&self, name: &str) -> Result<bool, Fault> {
-        self.doing("making directory", name, |top, inner| {
+        self.doing("making directory", name, |top, inner, numbers| {
             if top.find(inner).is_some() {
                 return Ok(false);
             }
             top.parent(inner)?;
-            top.make(inner).map(|()| true)
+            top.make(inner, numbers).map(|()| true)
         })
     }
 
-    fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
-        let inner = self.inner(name);
-        let mut locked = self.locked();
-        let left = self.read_prefix(name, u64::MAX)?;
-        if locked.contains(&inner) {
-            return Ok(Claim::Busy(left.unwrap_or_default()));
+    fn claim(&self, name: &str, note: &[u8], _sync: bool) -> Result<Claim, Fault> {
+        let (file, is_new) = self.doing("claiming", name, |top, inner, numbers| match found_file(top, inner) {
+            Err(Why::NotFound) => {
+                let file = TreeFile::new(Memory::from_vec(note.to_vec()), numbers);
+                // Nobody else sees it before it is locked.
+                self.locked().insert(file.number);
+                place(top, inner, file.clone(), numbers).map(|()| (file, true))
+            }
+            found => found.map(|file| (file, false)),
+        })?;
+        if !is_new && !self.locked().insert(file.number) {
+            return Ok(Claim::Busy(file.read(0, u64::MAX)));
         }
-        if left.is_none() {
-            self.write(name, note, sync)?;
-        }
-        locked.insert(inner.clone());
-        let tree = MemoryTree { tree: self.tree.clone(), root: String::new() };
-        let lock = Box::new(TreeLock { tree, inner });
-        Ok(match left {
-            None => Claim::New(lock),
-            Some(left) => Claim::Left(lock, left),
-        })
+        let left = file.read(0, u64::MAX);
+        let lock = Box::new(TreeLock { tree: self.whole(), inner: self.inner(name), file });
+        Ok(if is_new { Claim::New(lock) } else { Claim::Left(lock, left) })
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let before = self.read_prefix(name, u64::MAX)?.unwrap_or_default();
-        self.write(name, &[&before, bytes].concat(), false)
+        let file = self.doing("adding to", name, |top, inner, numbers| match found_file(top, inner) {
+            Err(Why::NotFound) => {
+                let file = TreeFile::new(Memory::from_vec(Vec::new()), numbers);
+                place(top, inner, file.clone(), numbers).map(|()| file)
+            }
+            found => found,
+        })?;
+        file.append(bytes).map_err(|why| why.fault("adding to", &self.full(name)))?;
+        file.touch(&self.tree.numbers);
+        Ok(())
     }
 
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
-        let _alone = self.tree.edits.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.read_prefix(name, u64::MAX)?.unwrap_or_default();
-        match change(before) {
-            after if after.is_empty() => self.remove(name)?,
-            after => self.write(name, &after, false)?,
+        let inner = self.inner(name);
+        let _alone = self.alone(&inner)?;
+        let held = |top: &Node| match found_file(top, &inner) {
+            Err(Why::NotFound) => Ok(Vec::new()),
+            found => found.map(|file| file.read(0, u64::MAX)),
+        };
+        let fault = |why: Why| why.fault("editing", &self.absolute(&inner));
+        let before = held(&self.top()).map_err(fault)?;
+        let read = before.len();
+        // It may look at other names.
+        let mut after = change(before);
+        self.told("editing", &inner, true)?;
+        let (mut top, numbers) = (self.top(), &self.tree.numbers);
+        // What was added meanwhile stays.
+        after.extend(held(&top).map_err(fault)?.iter().skip(read));
+        if after.is_empty() {
+            top.take(&inner, numbers);
+        } else {
+            place(&mut top, &inner, TreeFile::new(Memory::from_vec(after), numbers), numbers).map_err(fault)?;
         }
+        drop(top);
         then()
     }
 
     fn lock(&self, name: &str) -> Result<Locked, Fault> {
         let inner = self.inner(name);
-        if !self.exists(name) {
-            return Ok(Locked::Absent);
-        }
-        if !self.locked().insert(inner.clone()) {
+        self.told("locking", &inner, false)?;
+        let file = match found_file(&self.top(), &inner) {
+            Err(Why::NotFound) => return Ok(Locked::Absent),
+            found => found.map_err(|why| why.fault("locking", &self.absolute(&inner)))?,
+        };
+        if !self.locked().insert(file.number) {
             return Ok(Locked::Busy);
         }
-        let tree = MemoryTree { tree: self.tree.clone(), root: String::new() };
-        Ok(Locked::Ours(Box::new(TreeLock { tree, inner })))
+        Ok(Locked::Ours(Box::new(TreeLock { tree: self.whole(), inner, file })))
     }
 
     fn is_at_hand(&self) -> bool {
@@ -319,10 +434,22 @@ impl Names for MemoryTree {
         Locks::HostOnly
     }
 
-    /// Nothing has an identity here but by its name.
     fn hold(&self, name: &str) -> Result<Hold, Fault> {
-        self.sync(name)?;
-        Ok(Hold { identity: (0, 0), keep: Box::new(()) })
+        let inner = self.inner(name);
+        let number = self.looking(name, |node| node.map(Node::number));
+        let number = number.ok_or_else(|| Why::NotFound.fault("opening", &self.absolute(&inner)))?;
+        // No number comes again.
+        Ok(Hold { identity: (0, number), keep: Box::new(()) })
+    }
+
+    fn pinned(&self, name: &str, held: &Hold) -> Option<Arc<dyn Names>> {
+        let pin = Some(Arc::new((self.inner(name), held.identity.1)));
+        Some(Arc::new(MemoryTree { pin, ..self.clone() }))
+    }
+
+    fn version(&self, name: &str) -> Result<String, Fault> {
+        let version = self.looking(name, |node| node.map(Node::version));
+        version.ok_or_else(|| Why::NotFound.fault("looking at", &self.full(name)))
     }
 
     fn is_link(&self, _name: &str) -> bool {
@@ -330,61 +457,72 @@ impl Names for MemoryTree {
     }
 
     fn write(&self, name: &str, bytes: &[u8], _sync: bool) -> Result<(), Fault> {
-        let file = TreeFile::new(Memory::from_vec(bytes.to_vec()));
-        self.doing("writing", name, |top, inner| place(top, inner, file))
+        self.doing("writing", name, |top, inner, numbers| {
+            place(top, inner, TreeFile::new(Memory::from_vec(bytes.to_vec()), numbers), numbers)
+        })
     }
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         let memory = allocate(bytes.max(prefix.len() as u64)).inspect(|memory| memory.write_bytes(0, prefix));
-        self.doing("creating", name, |top, inner| place(top, inner, TreeFile::new(memory?)))
+        self.doing("creating", name, |top, inner, numbers| place(top, inner, TreeFile::new(memory?, numbers), numbers))
     }
 
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
-        let resized = self.file(name).ok_or(Why::NotFound).and_then(|file| file.resize(bytes));
-        resized.map_err(|why| why.fault("resizing", &self.full(name)))
+        self.changing("resizing", name, |file| file.resize(bytes))
     }
 
     fn overwrite(&self, name: &str, prefix: &[u8], _sync: bool) -> Result<(), Fault> {
-        let overwritten = self.file(name).ok_or(Why::NotFound).map(|file| file.overwrite(0, prefix));
-        overwritten.map_err(|why| why.fault("overwriting", &self.full(name)))
+        self.overwrite_part(name, 0, prefix)
     }
 
     fn overwrite_part(&self, name: &str, at: u64, bytes: &[u8]) -> Result<(), Fault> {
-        let overwritten = self.file(name).ok_or(Why::NotFound).map(|file| file.overwrite(at, bytes));
-        overwritten.map_err(|why| why.fault("overwriting", &self.full(name)))
+        self.changing("overwriting", name, |file| {
+            file.overwrite(at, bytes);
+            Ok(())
+        })
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         let from = self.inner(from);
-        self.doing("publishing", to, |top, to| top.rename(&from, to))
+        self.doing("publishing", to, |top, to, numbers| {
+            let from = self.pinned_name(top, &from)?;
+            top.rename(&from, to, numbers)
+        })
     }
 
     fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault> {
         let from = self.inner(from);
-        self.doing("publishing", to, |top, to| {
+        self.doing("publishing", to, |top, to, numbers| {
+            let from = self.pinned_name(top, &from)?;
             if top.find(&from).is_some() && top.find(to).is_some() {
                 return Ok(false);
             }
-            top.rename(&from, to).map(|()| true)
+            top.rename(&from, to, numbers).map(|()| true)
         })
     }
 
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
         let a = self.inner(a);
-        self.doing("publishing", b, |top, b| top.exchange(&a, b).map(|()| true))
+        self.doing("publishing", b, |top, b, numbers| {
+            let a = self.pinned_name(top, &a)?;
+            top.exchange(&a, b, numbers).map(|()| true)
+        })
     }
 
     fn can_rename(&self, from: &str, _to: &str) -> bool {
+        // In memory things can be renamed from anywhere to anywhere.
         let inner = self.inner(from);
-        let mut top = self.top();
-        match top.find(&inner) {
-            Some(node) => matches!(node, Node::Directory(_)),
-            None => top.parent(&inner).is_ok(),
-        }
+        inner.is_empty() || self.top().parent(&inner).is_ok()
     }
 
     fn remove(&self, name: &str) -> Result<(), Fault> {
-        let removed = self.doing("removing", name, |top, inner| Ok(top.take(inner)))?;
+        let inner = self.inner(name);
+        self.told("removing", &inner, true)?;
+        let mut top = self.top();
+        // Nothing is left of what was below a directory that has gone.
+        let place = self.pinned_name(&top, &inner).ok();
+        let removed = place.and_then(|place| top.take(&place, &self.tree.numbers));
+        drop(top);
         // Gigabytes may go back to the system, without the lock.
         drop(removed);
         Ok(())
@@ -396,11 +534,13 @@ impl Names for MemoryTree {
     }
 
     fn remove_empty(&self, name: &str) {
-        let inner = self.inner(name);
-        let mut top = self.top();
-        if matches!(top.find(&inner), Some(Node::Directory(nodes)) if nodes.is_empty()) {
-            top.take(&inner);
-        }
+        // What could not be removed stays, as it may.
+        let _ = self.doing("removing", name, |top, inner, numbers| {
+            if matches!(top.find(inner), Some(Node::Directory(directory)) if directory.nodes.is_empty()) {
+                top.take(inner, numbers);
+            }
+            Ok(())
+        });
     }
 
     fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
@@ -408,7 +548,7 @@ impl Names for MemoryTree {
     }
 
     fn sync(&self, name: &str) -> Result<(), Fault> {
-        self.doing("syncing", name, |top, inner| top.find(inner).map(|_| ()).ok_or(Why::NotFound))
+        self.doing("syncing", name, |top, inner, _| top.find(inner).map(|_| ()).ok_or(Why::NotFound))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Objects that are files of trees in memory.
 
 use super::nodes::{Content, TreeFile, allocate, place};
-use super::{MemoryTree, SCHEME, WeakTree, inner_of};
+use super::{MemoryTree, SCHEME, WeakTree, found_file, inner_of};
 use crate::memory_store::{checksum_fault, got, length_fault};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
 use hyperslab_layout::{Loop, Nest};
@@ -26,17 +26,17 @@ impl TreeStore {
 
     /// Finds objects of this tree from now on, as long as somebody has it.
     pub fn mount(&mut self, tree: &MemoryTree) {
-        self.trees.retain(|known| known.tree.strong_count() > 0);
-        if !self.trees.iter().any(|known| known.label == tree.tree.label) {
-            self.trees.push(tree.weak());
-        }
+        self.trees.retain(|known| known.tree.strong_count() > 0 && known.label != tree.tree.label);
+        self.trees.push(tree.weak());
     }
 
     /// The tree that holds an object of this absolute name, and the name in it.
     fn tree<'a>(&self, object: &'a str) -> Result<(MemoryTree, &'a str), Fault> {
-        let of = |known: &WeakTree| Some((known.tree.clone(), inner_of(&known.label, object)?));
-        let found = self.trees.iter().find_map(of).and_then(|(tree, inner)| Some((tree.upgrade()?, inner)));
-        found.map(|(tree, inner)| (MemoryTree { tree, root: String::new() }, inner)).ok_or_else(|| {
+        let of = |known: &WeakTree| {
+            let (inner, witness) = (inner_of(&known.label, object)?, known.witness.clone());
+            Some((MemoryTree { tree: known.tree.upgrade()?, root: String::new(), witness, pin: None }, inner))
+        };
+        self.trees.iter().find_map(of).ok_or_else(|| {
             Fault::new(FaultKind::Storage, format!("the memory that held '{object}' is gone"))
                 .hint("keep the store in memory as long as something in it is open")
         })
@@ -45,7 +45,7 @@ impl TreeStore {
     fn carry_out(&self, request: Request) -> Result<Outcome, Fault> {
         let object = request.object().map(|object| Root::full_of(&self.roots, object)).unwrap_or_default();
         match request {
-            Request::Write { moves, .. } => self.found(&object, |file| write(file, &moves, &object)),
+            Request::Write { moves, .. } => self.found(&object, true, |file| write(file, &moves, &object)),
             Request::WriteWhole { moves, checksum, .. } => {
                 let bytes = moves.bytes() + if checksum { 4 } else { 0 };
                 let memory = allocate(bytes).map_err(|why| why.fault("writing", &object))?;
@@ -63,11 +63,11 @@ impl TreeStore {
                 let length = bytes.len() as u64;
                 self.put(&object, Memory::from_vec(bytes), length)
             }
-            Request::Read { moves, .. } => self.found(&object, |file| read(&file.content(), &moves, &object)),
+            Request::Read { moves, .. } => self.found(&object, false, |file| read(&file.content(), &moves, &object)),
             Request::ReadWhole { moves, checksum, .. } => {
-                self.found(&object, |file| read_whole(&file.content(), &moves, checksum, &object))
+                self.found(&object, false, |file| read_whole(&file.content(), &moves, checksum, &object))
             }
-            Request::Get { within, bytes_max, .. } => self.found(&object, |file| {
+            Request::Get { within, bytes_max, .. } => self.found(&object, false, |file| {
                 let (first, bytes) = got(&object, file.length(), within, bytes_max)?;
                 let mut content = file.read(0, first + bytes);
                 content.drain(..first as usize);
@@ -78,21 +78,30 @@ impl TreeStore {
     }
 
     /// Runs on the file that is an object, if there is one.
-    fn found(&self, object: &str, run: impl FnOnce(&TreeFile) -> Result<Moved, Fault>) -> Result<Outcome, Fault> {
+    fn found(
+        &self,
+        object: &str,
+        changes: bool,
+        run: impl FnOnce(&TreeFile) -> Result<Moved, Fault>,
+    ) -> Result<Outcome, Fault> {
         let (tree, inner) = self.tree(object)?;
-        let file = tree.file(inner);
-        file.map_or(Ok(Outcome::Absent), |file| run(&file).map(Outcome::Done))
+        tree.told(if changes { "writing into" } else { "reading from" }, inner, changes)?;
+        let Ok(file) = found_file(&tree.top(), inner) else { return Ok(Outcome::Absent) };
+        let done = run(&file)?;
+        if changes {
+            file.touch(&tree.tree.numbers);
+        }
+        Ok(Outcome::Done(done))
     }
 
     /// Gives a whole object its place, which makes its directory: readers see the old one or this one.
     fn put(&self, object: &str, memory: Memory, bytes: u64) -> Result<Outcome, Fault> {
-        let file = TreeFile::new(memory);
         let (tree, inner) = self.tree(object)?;
-        tree.doing("writing", inner, |top, inner| {
+        tree.doing("writing", inner, |top, inner, numbers| {
             if let Some((above, _)) = inner.rsplit_once('/') {
-                top.make(above)?;
+                top.make(above, numbers)?;
             }
-            place(top, inner, file)
+            place(top, inner, TreeFile::new(memory, numbers), numbers)
         })?;
         Ok(Outcome::Done(moved(bytes)))
     }
