@@ -39,8 +39,9 @@ use clean::homes_of;
 pub use home::Home;
 use hyperslab_world::{Fault, FaultKind, Hold, Names, Proof, Publishing, Root};
 pub use journal::Entry;
-pub use marks::{Change, Marker};
+pub use marks::{Change, Marker, Replacing, gone};
 pub use opening::Opening;
+use opening::TURNS_MAX;
 pub use owner::is_token;
 use putting::ByMetadata;
 pub use records::{ARRAY, INSIDE, MARKER, STEP, is_torn};
@@ -105,6 +106,7 @@ impl Attempts {
 
     /// The same for the store that is held from now on.
     pub fn holding(mut self, held: Hold) -> Attempts {
+        self.inner.home = self.inner.home.clone().pinned(&held);
         self.inner.held = Some(held);
         self
     }
@@ -155,7 +157,7 @@ impl Attempts {
     /// # Errors
     /// When somebody else changes it, or nobody can know whether he lives.
     pub fn begin_growing(&self, growing: &Growing) -> Result<Marker, Fault> {
-        self.way.begin_growing(self, growing)
+        self.while_there(self.way.begin_growing(self, growing))
     }
 
     /// Removes what earlier attempts to make something longer left of which readers see nothing: names in it that `is_seen`
@@ -187,15 +189,30 @@ impl Attempts {
     /// # Errors
     /// When the storage refuses.
     pub fn erase(&self, names: &[String], key: &str) -> Result<(), Fault> {
-        self.way.erase(self, names, key)
+        self.while_there(self.way.erase(self, names, key))
     }
 
-    /// What a small file is told by that readers see, so that it is replaced only as it was seen.
+    /// What a small file is told by that readers see, so that it is replaced only as it was seen; `marked` says that a marker
+    /// of ours keeps others from changing it.
     ///
     /// # Errors
     /// When the storage does not tell.
-    pub fn seen(&self, name: &str) -> Result<String, Fault> {
-        self.way.seen(self, name)
+    pub fn seen(&self, name: &str, marked: bool) -> Result<String, Fault> {
+        self.way.seen(self, name, marked)
+    }
+
+    /// Does again what relied on something that somebody else changed meanwhile, in the store that was opened.
+    ///
+    /// # Errors
+    /// Those of what is done.
+    pub fn until_up_to_date<T>(&self, mut run: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
+        for _ in 1..TURNS_MAX {
+            match run() {
+                Err(fault) if fault.kind == FaultKind::Outdated => self.check_still_there()?,
+                done => return done,
+            }
+        }
+        run()
     }
 
     /// Replaces a small file that readers see and that was [seen](Attempts::seen) like this, if that holds when all is ready;
@@ -212,7 +229,7 @@ impl Attempts {
     ) -> Result<(), Fault> {
         let mut holds = Some(holds);
         let mut holds = || holds.take().map_or(Ok(()), |holds| holds());
-        self.way.replace(self, &Small { name, bytes, sync, seen }, &mut holds)
+        self.while_there(self.way.replace(self, &Small { name, bytes, sync, seen }, &mut holds))
     }
 
     /// Replaces several small files that readers see and that were [seen](Attempts::seen), all or none: names, what they were
@@ -230,15 +247,20 @@ impl Attempts {
             return self.replace_if((name, seen), bytes, sync, holds);
         }
         let small: Vec<Small> = changes.iter().map(|(name, seen, bytes)| Small { name, bytes, sync, seen }).collect();
-        self.way.replace_all(self, &small, &mut || holds())
+        self.while_there(self.way.replace_all(self, &small, &mut || holds()))
     }
 
     /// Replaces metadata of the store's that are there, by a change to their bytes; `None` leaves them.
-    pub fn amend(&self, name: &str, change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Fault>) -> Result<(), Fault> {
-        let seen = self.seen(name)?;
-        let Some(bytes) = self.names().read(name)? else { return Ok(()) };
-        let Some(changed) = change(&bytes)? else { return Ok(()) };
-        self.replace_if((name, &seen), &changed, self.durable, || self.check_still_there())?;
+    pub fn amend(&self, name: &str, change: impl Fn(&[u8]) -> Result<Option<Vec<u8>>, Fault>) -> Result<(), Fault> {
+        let amended = self.until_up_to_date(|| {
+            let seen = self.seen(name, false)?;
+            let Some(bytes) = self.names().read(name)? else { return Ok(false) };
+            let Some(changed) = change(&bytes)? else { return Ok(false) };
+            self.replace_if((name, &seen), &changed, self.durable, || self.check_still_there()).map(|()| true)
+        })?;
+        if !amended {
+            return Ok(());
+        }
         let above = name.rsplit_once('/').map_or("", |(above, _)| above);
         if self.durable { self.names().sync(above) } else { Ok(()) }
     }
@@ -250,7 +272,18 @@ impl Attempts {
     /// When one cannot be.
     pub fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
         self.check_still_there()?;
-        self.way.publish(self, entries)
+        self.while_there(self.way.publish(self, entries))
+    }
+
+    /// What failed in a store that is not there any more failed for that.
+    ///
+    /// # Errors
+    /// That, or what failed.
+    pub fn while_there<T>(&self, done: Result<T, Fault>) -> Result<T, Fault> {
+        done.or_else(|fault| match fault.kind {
+            FaultKind::Unsynced => Err(fault),
+            _ => self.check_still_there().and(Err(fault)),
+        })
     }
 
     /// Ends the root and all that was not published.

@@ -38,7 +38,7 @@ impl Pinned {
                 "'{}' was replaced or removed by somebody else while it was {meanwhile}",
                 self.names.full(name)
             );
-            return Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and do it again"));
+            return Err(Fault::new(FaultKind::Outdated, text).hint("look at what is there now, and do it again"));
         }
         Ok(())
     }

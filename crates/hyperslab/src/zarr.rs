@@ -301,8 +301,9 @@ impl Store {
             let key = format!("{base}{METADATA_KEY}");
             let mut nodes = listed()?;
             for _ in 0..CONSOLIDATE_TURNS_MAX {
-                let all = nodes.clone();
-                let new = |bytes: &[u8]| consolidated::consolidate(bytes, &key, all).map(Some).map_err(format_fault);
+                let new = |bytes: &[u8]| {
+                    consolidated::consolidate(bytes, &key, nodes.clone()).map(Some).map_err(format_fault)
+                };
                 attempts.check_still_there()?;
                 attempts.amend(&key, new)?;
                 // Who published meanwhile has removed the block before this one, or not.

@@ -61,10 +61,15 @@ impl Spot {
     }
 
     /// The name of a path below a root.
-    pub(crate) fn find(root_path: &Path, path: &Path) -> io::Result<Spot> {
+    pub(crate) fn find(root: OwnedFd, path: &Path) -> io::Result<Spot> {
         let last = path.file_name().ok_or_else(|| io::Error::from(Errno::INVAL))?;
-        let directory = descend(root(root_path)?, path.parent().unwrap_or(Path::new("")))?;
+        let directory = descend(root, path.parent().unwrap_or(Path::new("")))?;
         Ok(Spot::new(directory, last))
+    }
+
+    /// Another name in the same directory.
+    pub(crate) fn beside(&self, name: impl FnOnce(&str) -> String) -> io::Result<Spot> {
+        Ok(Spot::new(self.directory.try_clone()?, name(&self.last.to_string_lossy()).as_ref()))
     }
 
     /// What has the name, a link itself and not where it leads to.

@@ -11,6 +11,7 @@ use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Loc
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,24 +20,28 @@ const PREFIX_BYTES: u64 = 1 << 20;
 
 /// A directory of a file system, as the root of names.
 #[derive(Clone, Debug)]
-pub struct Directory(PathBuf);
+pub struct Directory {
+    path: PathBuf,
+    /// A directory in it, or itself, that is held: below its name changes are made there.
+    pin: Option<Arc<(PathBuf, OwnedFd)>>,
+}
 
 impl Directory {
     /// The directory at this path, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Directory {
-        Directory(path.into())
+        Directory { path: path.into(), pin: None }
     }
 
     fn path(&self, name: &str) -> PathBuf {
         debug_assert!(!name.starts_with('/'), "names are relative to a root, and this is not: {name}");
-        if name.is_empty() { self.0.clone() } else { self.0.join(name) }
+        if name.is_empty() { self.path.clone() } else { self.path.join(name) }
     }
 
     /// Where a root and the rest of a path part: names below the root are looked up without following links.
     fn parted(&self, name: &str) -> (PathBuf, PathBuf) {
         let path = self.path(name);
-        match path.strip_prefix(&self.0) {
-            Ok(below) if !below.as_os_str().is_empty() => (self.0.clone(), below.into()),
+        match path.strip_prefix(&self.path) {
+            Ok(below) if !below.as_os_str().is_empty() => (self.path.clone(), below.into()),
             // The root itself, or a name elsewhere.
             _ => match (path.parent(), path.file_name()) {
                 (Some(parent), Some(last)) => (parent.into(), last.into()),
@@ -45,9 +50,21 @@ impl Directory {
         }
     }
 
+    /// Where a name is looked up, and the rest of it: in the directory that is held, if it lies below that.
+    fn way(&self, name: &str) -> io::Result<(OwnedFd, PathBuf)> {
+        let pin = self.pin.as_deref().map(|(above, held)| (Path::new(name).strip_prefix(above), held));
+        match pin {
+            Some((Ok(below), held)) if below.file_name().is_some() => Ok((held.try_clone()?, below.into())),
+            _ => {
+                let (root, below) = self.parted(name);
+                Ok((below::root(&root)?, below))
+            }
+        }
+    }
+
     fn spot(&self, name: &str) -> io::Result<Spot> {
-        let (root, below) = self.parted(name);
-        Spot::find(&root, &below)
+        let (root, below) = self.way(name)?;
+        Spot::find(root, &below)
     }
 
     /// Does something to a name; what cannot be done is told with the verb.
@@ -83,18 +100,18 @@ impl Names for Directory {
     }
 
     fn resolve(&self) -> Result<String, Fault> {
-        let absolute = std::path::absolute(&self.0).map_err(|error| {
-            Fault::new(FaultKind::Storage, format!("'{}' has no absolute path: {error}", self.0.display()))
+        let absolute = std::path::absolute(&self.path).map_err(|error| {
+            Fault::new(FaultKind::Storage, format!("'{}' has no absolute path: {error}", self.path.display()))
         })?;
-        Ok(Directory(absolute).full(""))
+        Ok(Directory::new(absolute).full(""))
     }
 
     fn followed(&self) -> Result<Option<String>, Fault> {
         progress::note();
-        match self.0.canonicalize() {
-            Ok(real) => Ok(Some(Directory(real).full(""))),
+        match self.path.canonicalize() {
+            Ok(real) => Ok(Some(Directory::new(real).full(""))),
             Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(posix_fault("following", &self.0, &error)),
+            Err(error) => Err(posix_fault("following", &self.path, &error)),
         }
     }
 
@@ -107,8 +124,8 @@ impl Names for Directory {
     }
 
     fn above(&self) -> Option<(String, String)> {
-        let name = self.0.file_name()?.to_str()?;
-        Some((Directory::new(self.0.parent()?).full(""), name.into()))
+        let name = self.path.file_name()?.to_str()?;
+        Some((Directory::new(self.path.parent()?).full(""), name.into()))
     }
 
     fn process(&self) -> Process {
@@ -129,9 +146,9 @@ impl Names for Directory {
     }
 
     fn make(&self, name: &str) -> Result<(), Fault> {
-        let (root, below) = self.parted(name);
-        let made = fs::create_dir_all(&root).and_then(|()| below::root(&root));
-        let made = made.and_then(|root| below::make_way(root, &below, |_| {}));
+        // Directories above the root may have to be made, too.
+        let made = self.way(name).or_else(|_| fs::create_dir_all(self.parted(name).0).and_then(|()| self.way(name)));
+        let made = made.and_then(|(root, below)| below::make_way(root, &below, |_| {}));
         progress::note();
         made.map(drop).map_err(|error| self.failed("making directory", name, &error))
     }
@@ -184,11 +201,8 @@ impl Names for Directory {
 
     /// Beside its place, synced when asked, then renamed over it.
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
-        let (root, below) = self.parted(name);
-        let base = below.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let beside = below.with_file_name(format!(".{base}.hyperslab-{}", here::token()));
         self.doing("writing", name, |spot| {
-            let hidden = Spot::find(&root, &beside)?;
+            let hidden = spot.beside(|base| format!(".{base}.hyperslab-{}", here::token()))?;
             let written = hidden.create_new().and_then(|mut file| {
                 file.write_all(bytes)?;
                 if sync { file.sync_all() } else { Ok(()) }
@@ -227,7 +241,7 @@ impl Names for Directory {
     }
 
     fn is_at_hand(&self) -> bool {
-        mounts::is_at_hand(&self.0)
+        mounts::is_at_hand(&self.path)
     }
 
     fn locks(&self, name: &str) -> Locks {
@@ -244,6 +258,11 @@ impl Names for Directory {
         let held = open.and_then(|file| Ok((file.metadata()?, file)));
         let (found, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
         Ok(Hold { identity: (found.dev(), found.ino()), keep: Box::new(file) })
+    }
+
+    fn pinned(&self, name: &str, held: &Hold) -> Option<Arc<dyn Names>> {
+        let held = held.keep.downcast_ref::<File>()?.try_clone().ok()?;
+        Some(Arc::new(Directory { pin: Some(Arc::new((name.into(), held.into()))), ..self.clone() }))
     }
 
     fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
@@ -378,7 +397,7 @@ impl Names for Directory {
 
     fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
         if names.len() > SINGLE_SYNCS_MAX {
-            return FileSystem::open(&self.0)?.sync();
+            return FileSystem::open(&self.path)?.sync();
         }
         let mut files = Vec::with_capacity(names.len());
         for name in names {

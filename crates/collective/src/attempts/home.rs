@@ -2,7 +2,7 @@
 
 use super::owner::{Owner, lines};
 use super::records::{INSIDE, parts_of, unfinished_line};
-use hyperslab_world::{Fault, FaultKind, Names};
+use hyperslab_world::{Fault, FaultKind, Hold, Names, Then};
 use std::sync::Arc;
 
 /// Where the hidden things of a store or file lie.
@@ -17,6 +17,13 @@ pub struct Home {
 }
 
 impl Home {
+    /// The same, where what is changed in the store is changed in the one that is held, also when another one has taken its
+    /// place.
+    pub(super) fn pinned(self, held: &Hold) -> Home {
+        let pinned = self.names.pinned(&self.base, held);
+        Home { names: pinned.unwrap_or(self.names), ..self }
+    }
+
     /// Beside something of this name.
     pub fn beside(names: Arc<dyn Names>, name: &str) -> Home {
         Home { names, base: name.into(), prefix: format!(".{name}.hyperslab-") }
@@ -93,6 +100,11 @@ impl Home {
             before
         };
         self.names.edit(&self.owners(), &mut with, &mut || Ok(()))
+    }
+
+    /// Does something while nobody else does so who has the same home; which has an owner, so that its list is there.
+    pub(super) fn alone(&self, then: Then) -> Result<(), Fault> {
+        self.names.edit(&self.owners(), &mut |before| before, then)
     }
 
     /// Removes something hidden: first out of sight, so that nobody finds half of it.

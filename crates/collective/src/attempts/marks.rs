@@ -7,6 +7,7 @@ use super::owner::{Owner, line_of, lines};
 use super::records::{UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
 use hyperslab_world::{Claim, Fault, FaultKind, Lock, Names, Proof, fingerprint};
 use serde_json::Map;
+use std::fmt;
 
 /// A change that needs a marker.
 pub enum Change<'a> {
@@ -20,6 +21,21 @@ pub enum Change<'a> {
         /// Whether it is.
         noted: bool,
     },
+}
+
+/// The failure of a change to what somebody else has removed or renamed.
+pub fn gone(name: &str, store: impl fmt::Display) -> Fault {
+    let text = format!("'{name}' of '{store}' is gone: somebody else removed or renamed it meanwhile");
+    Fault::new(FaultKind::Outdated, text).hint("look at what is there now")
+}
+
+/// How something is about to be replaced.
+#[derive(Clone, Copy)]
+pub struct Replacing {
+    /// Whether that is noted in the root.
+    pub noted: bool,
+    /// Whether nobody else may be about to replace it, too.
+    pub alone: bool,
 }
 
 /// Whether the last owner of a marker is about to replace what has it.
@@ -91,7 +107,8 @@ impl Opening {
             }
             false => fault,
         };
-        match self.names().claim(marker, &line, self.durable && torn).map_err(by_link)? {
+        let claimed = self.names().claim(marker, &line, self.durable && torn).map_err(by_link);
+        match claimed.or_else(|fault| self.check_still_there().and(Err(self.unless_gone(fault, marker, name))))? {
             Claim::New(lock) => marked(lock, None, &line),
             Claim::Busy(note) => Ok(Err(note)),
             Claim::Left(lock, note) => {
@@ -104,18 +121,39 @@ impl Opening {
     }
 
     /// Keeps others from changing in place what is about to be replaced: what they write would land in either. The marker
-    /// goes with what is replaced. There is none where another owner is about to replace it, too: the last one wins.
+    /// goes with what is replaced. There is none where another owner is about to replace it, too, and that does not matter,
+    /// since the last one wins; `alone` says that it does, since what goes with it must be of one attempt.
     ///
     /// # Errors
-    /// When somebody changes it in place.
-    pub fn mark_replaced(&self, marker: &str, name: &str, noted: bool) -> Result<Option<Marker>, Fault> {
+    /// When somebody changes it in place, or replaces it where that matters.
+    pub fn mark_replaced(&self, marker: &str, name: &str, how: Replacing) -> Result<Option<Marker>, Fault> {
+        let Replacing { noted, alone } = how;
         match self.try_to_mark(marker, name, &Change::Replaced { noted }) {
             Ok(Ok(marker)) => Ok(Some(marker)),
-            Ok(Err(note)) if is_of_replacement(&note) => Ok(None),
+            Ok(Err(note)) if is_of_replacement(&note) && !alone => Ok(None),
             Ok(Err(note)) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
             // It was removed meanwhile.
             Err(_) if !self.names().exists(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
             Err(fault) => Err(fault),
+        }
+    }
+
+    /// What failed of something that is not there any more failed for that.
+    fn unless_gone(&self, fault: Fault, marker: &str, name: &str) -> Fault {
+        match marker.rsplit_once('/') {
+            Some((above, _)) if fault.kind == FaultKind::Storage && !self.names().exists(above) => {
+                gone(name, self.home.shown())
+            }
+            _ => fault,
+        }
+    }
+
+    /// Removes the marker of an owner who was about to replace what has been renamed meanwhile: it came along, and says nothing
+    /// of what has the name now.
+    pub fn drop_replaced_marker(&self, marker: &str) -> Result<(), Fault> {
+        match self.names().note(marker)? {
+            Some(note) if is_of_replacement(&note) => self.names().remove(marker),
+            _ => Ok(()),
         }
     }
 

@@ -53,6 +53,7 @@ pub(super) struct Made {
 impl Opening {
     /// Of a store or file that was opened just now.
     pub(super) fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Opening {
+        let home = held.iter().fold(home, |home, held| home.pinned(held));
         let process = home.names.process().pid;
         Opening {
             home,
@@ -244,7 +245,7 @@ impl Opening {
             "'{}' is not the one that was opened any more: it was renamed, replaced or removed meanwhile",
             self.home.shown()
         );
-        Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and open it again"))
+        Err(Fault::new(FaultKind::Outdated, text).hint("look at what is there now, and open it again"))
     }
 
     /// The token of this opening.

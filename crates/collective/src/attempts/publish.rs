@@ -1,7 +1,7 @@
 //! Publishing: attempts take their visible names.
 
 use super::journal::{Entry, Noted, end_journal, half_published, journal_of, replace};
-use super::marks::Marker;
+use super::marks::{Marker, Replacing};
 use super::opening::{Opening, TURNS_MAX};
 use super::records::{ASIDE, NEW};
 use hyperslab_world::{Fault, FaultKind, Names};
@@ -63,7 +63,7 @@ impl Opening {
 
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
     fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
-        let marked = self.mark_replaced(marker, to, false)?;
+        let marked = self.mark_replaced(marker, to, Replacing { noted: false, alone: false })?;
         if let Err(fault) = self.names().rename(from, to) {
             marked.into_iter().for_each(|marker| self.withdraw(marker));
             return Err(fault);
@@ -199,17 +199,18 @@ impl Opening {
         let mut files = vec![journal.clone()];
         let mut noted = Vec::with_capacity(entries.len());
         for entry in entries {
-            let over = if entry.replaces && names.exists(&entry.to) {
-                // A small file that is renamed over another is not there any more when that is done.
-                if names.length(&entry.from).is_none() {
-                    let new = format!("{}/{NEW}", entry.from);
-                    names.create(&new, b"", 0)?;
-                    files.push(new);
-                }
-                Some(names.version(&entry.to)?)
-            } else {
-                None
+            let over = match entry.replaces.then(|| names.version(&entry.to)) {
+                // Somebody else may have removed it.
+                Some(Err(fault)) if names.exists(&entry.to) => return Err(fault),
+                Some(found) => found.ok(),
+                None => None,
             };
+            // A small file that is renamed over another is not there any more when that is done.
+            if over.is_some() && names.length(&entry.from).is_none() {
+                let new = format!("{}/{NEW}", entry.from);
+                names.create(&new, b"", 0)?;
+                files.push(new);
+            }
             noted.push(Noted { entry: entry.clone(), over });
         }
         let bytes = journal_of(&self.home, &noted);

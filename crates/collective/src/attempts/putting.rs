@@ -29,7 +29,7 @@ use super::marks::{Change, Marker};
 use super::opening::{Made, Opening};
 use super::records::MARKER;
 use super::recover::{Found, Whose};
-use super::way::{Growing, New, PublishWay, Small};
+use super::way::{Growing, New, PublishWay, Small, outdated};
 use begun::Begun;
 pub(super) use begun::ByMetadata;
 use claims::Claimed;
@@ -127,7 +127,7 @@ impl PublishWay for ByMetadata {
         keys.iter().try_for_each(|key| self.bucket().remove(key))
     }
 
-    fn seen(&self, of: &Opening, name: &str) -> Result<String, Fault> {
+    fn seen(&self, of: &Opening, name: &str, _marked: bool) -> Result<String, Fault> {
         of.names().version(name)
     }
 
@@ -136,8 +136,7 @@ impl PublishWay for ByMetadata {
         if of.names().replace(small.name, small.bytes, small.seen)? {
             return Ok(());
         }
-        let text = format!("'{}' was changed by somebody else meanwhile", of.names().full(small.name));
-        Err(Fault::new(FaultKind::Outdated, text).hint("look at it again, and repeat the call"))
+        Err(outdated(&of.names().full(small.name)))
     }
 
     fn replace_all(

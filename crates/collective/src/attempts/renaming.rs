@@ -7,7 +7,7 @@ use super::marks::{Change, Marker};
 use super::opening::{Made, Opening};
 use super::records::ARRAY;
 use super::recover::{Found, Whose, recover_home};
-use super::way::{Growing, New, PublishWay, Small};
+use super::way::{Growing, New, PublishWay, Small, outdated};
 use hyperslab_world::{Fault, Proof, Root};
 
 /// The way of directories.
@@ -79,8 +79,8 @@ impl PublishWay for ByRename {
         of.put_out_of_sight(&names)
     }
 
-    fn seen(&self, _of: &Opening, _name: &str) -> Result<String, Fault> {
-        Ok(String::new())
+    fn seen(&self, of: &Opening, name: &str, marked: bool) -> Result<String, Fault> {
+        if marked || !of.names().exists(name) { Ok(String::new()) } else { of.names().version(name) }
     }
 
     fn replace(&self, of: &Opening, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
@@ -89,8 +89,18 @@ impl PublishWay for ByRename {
         if small.sync {
             of.names().sync_files(std::slice::from_ref(&made))?;
         }
-        holds()?;
-        of.names().rename(&made, small.name)
+        let mut replace = || {
+            holds()?;
+            of.names().rename(&made, small.name)
+        };
+        if small.seen.is_empty() {
+            return replace();
+        }
+        // Of two who saw the same, one after the other gets here.
+        of.home.alone(&mut || match of.names().version(small.name)? == small.seen {
+            true => replace(),
+            false => Err(outdated(&of.names().full(small.name))),
+        })
     }
 
     fn replace_all(

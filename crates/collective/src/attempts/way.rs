@@ -7,7 +7,7 @@ use super::journal::Entry;
 use super::marks::Marker;
 use super::opening::{Made, Opening};
 use super::recover::{Found, Whose};
-use hyperslab_world::{Fault, Root};
+use hyperslab_world::{Fault, FaultKind, Root};
 
 /// Something new that is begun.
 pub struct New<'a> {
@@ -47,8 +47,9 @@ pub(super) trait PublishWay: Send + Sync {
     fn sweep(&self, of: &Opening, name: &str, is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault>;
     /// Takes things of the store, metadata first, out of sight and away.
     fn erase(&self, of: &Opening, names: &[String], key: &str) -> Result<(), Fault>;
-    /// What tells a small file that readers see from what it becomes by a change, where the way needs to know.
-    fn seen(&self, of: &Opening, name: &str) -> Result<String, Fault>;
+    /// What tells a small file that readers see from what it becomes by a change, where the way needs to know; `marked` says
+    /// that a marker keeps others from changing it.
+    fn seen(&self, of: &Opening, name: &str, marked: bool) -> Result<String, Fault>;
     /// Replaces a small file that was seen like this, if that holds when all is ready.
     fn replace(&self, of: &Opening, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault>;
     /// Replaces several small files that were seen, all or none, if that holds when all is ready.
@@ -62,6 +63,12 @@ pub(super) trait PublishWay: Send + Sync {
     fn recover(&self, home: &Home, whose: Whose) -> Result<Found, Fault>;
     /// Removes what is hidden, but for what owners have who live, or says what would be removed.
     fn clean(&self, home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault>;
+}
+
+/// The failure of a change to what is not as it was seen any more.
+pub(super) fn outdated(name: &str) -> Fault {
+    let text = format!("'{name}' was changed by somebody else meanwhile");
+    Fault::new(FaultKind::Outdated, text).hint("look at it again, and repeat the call")
 }
 
 /// Something that is made longer.

@@ -75,7 +75,7 @@ impl Appending {
     fn grow(&mut self, number: usize) -> Result<Stored, Fault> {
         let (store, array) = (self.store.clone(), &self.arrays[number]);
         let at = self.at(array);
-        let seen = store.attempts.seen(&self.key(array))?;
+        let seen = store.attempts.seen(&self.key(array), true)?;
         let (mut metadata, node) = store.found(&array.name)?;
         check_changeable(&array.name, &node)?;
         let (old, before) = (metadata.clone(), stored(&metadata, number as u32, false));

@@ -18,13 +18,14 @@ pub(super) fn drop_consolidated(attempts: &Attempts, groups: &[String]) -> Resul
 
 /// The same after something became visible: somebody may have written consolidated metadata between.
 pub(super) fn drop_again(attempts: &Attempts, groups: &[String]) -> Result<(), Fault> {
-    if attempts.check_still_there().is_err() {
-        return Ok(());
-    }
-    drop_consolidated(attempts, groups).map_err(|fault| {
+    drop_consolidated(attempts, groups).or_else(|fault| {
+        // Of a store that was replaced after that nobody reads any.
+        if attempts.check_still_there().is_err() {
+            return Ok(());
+        }
         let shown = attempts.home.shown();
         let text =
             format!("'{shown}' is as it should be, but its consolidated metadata may be stale: {}", fault.text());
-        Fault::new(FaultKind::Unsynced, text).hint("write them anew with consolidate()")
+        Err(Fault::new(FaultKind::Unsynced, text).hint("write them anew with consolidate()"))
     })
 }

@@ -5,7 +5,7 @@ use super::nodes::{ROOT, StoredNode, check_changeable, check_path, place, read_n
 use super::{METADATA_KEY, Store};
 use crate::error::{Error, format_fault};
 use crate::said;
-use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker};
+use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker, Replacing, gone};
 use hyperslab_format::zarr::{
     ArrayMetadata, AttributeEdit, GroupMetadata, Map, NodeType, Value, encode_fill_attribute, node_type,
 };
@@ -75,21 +75,20 @@ impl Editing {
     /// Replaces the metadata of the node by what `change` makes of them; `then` follows while nobody else changes the node.
     pub(super) fn amend(
         &self,
-        change: impl FnOnce(&[u8], NodeType) -> Result<Vec<u8>, Fault>,
+        change: impl Fn(&[u8], NodeType) -> Result<Vec<u8>, Fault>,
         then: impl FnOnce() -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let (_, kind) = self.node()?;
         let marker = self.mark(kind)?;
         let key = self.key();
-        let replaced = || -> Result<(), Fault> {
-            let seen = self.attempts.seen(&key)?;
+        let replaced = self.attempts.until_up_to_date(|| {
+            let seen = self.attempts.seen(&key, marker.is_some())?;
             // Once more: whoever had marked it before may have changed it.
             let (node, kind) = self.node()?;
             let bytes = change(&node.metadata, kind)?;
             drop_consolidated(&self.attempts, &self.ancestors)?;
             self.attempts.replace_if((&key, &seen), &bytes, self.sync, || self.attempts.check_still_there())
-        };
-        let replaced = replaced();
+        });
         if replaced.is_err() {
             marker.into_iter().for_each(|marker| self.attempts.withdraw(marker));
             return replaced;
@@ -109,11 +108,20 @@ impl Editing {
         if kind == NodeType::Array && !self.names().is_link(&self.at) {
             let marker = format!("{}/{MARKER}", self.at);
             // It would go along under the new name.
-            if let Some(marked) = self.attempts.mark_replaced(&marker, &self.of, false)? {
+            let how = Replacing { noted: false, alone: false };
+            if let Some(marked) = self.attempts.mark_replaced(&marker, &self.of, how)? {
                 self.attempts.unmark(marked, true)?;
             }
         }
         Ok(())
+    }
+
+    /// What failed of a node that is not there any more failed for that.
+    fn while_there<T>(&self, done: Result<T, Fault>) -> Result<T, Fault> {
+        self.attempts.while_there(done).map_err(|fault| match self.names().exists(&self.at) {
+            false if fault.kind == FaultKind::Storage => gone(&self.of, self.attempts.home.shown()),
+            _ => fault,
+        })
     }
 
     /// Puts the node out of sight, by one rename, and removes it then; what cannot be removed now goes with the root.
@@ -123,7 +131,7 @@ impl Editing {
         drop_consolidated(&self.attempts, &self.ancestors)?;
         if matches!(self.names().publishing(), Publishing::Rename) {
             let hidden = self.attempts.next("erased", &self.of)?;
-            self.names().rename(&self.at, &hidden)?;
+            self.while_there(self.names().rename(&self.at, &hidden))?;
             // What is removed before its name is gone for good would be missed after a loss of power.
             self.synced(&self.at)?;
             let _ = self.names().remove(&hidden);
@@ -148,12 +156,14 @@ impl Editing {
         }
         self.check_idle(kind)?;
         drop_consolidated(&self.attempts, &self.ancestors)?;
-        if self.attempts.is_taken(to, METADATA_KEY)? || !self.names().rename_new(&self.at, to)? {
+        if self.attempts.is_taken(to, METADATA_KEY)? || !self.while_there(self.names().rename_new(&self.at, to))? {
             let text = format!("{}: '{}' exists already", self.what, self.names().full(to));
             return Err(Fault::new(FaultKind::Exists, text).hint("delete it first, or choose another name"));
         }
+        let unmarked = self.attempts.drop_replaced_marker(&format!("{to}/{MARKER}"));
+        let unmarked = unmarked.map_err(|fault| self.attempts.left_behind(&format!("{to}/{MARKER}"), fault));
         let dropped = drop_again(&self.attempts, &self.ancestors);
-        self.synced(to).and(self.synced(&self.at)).and(dropped)
+        self.synced(to).and(self.synced(&self.at)).and(dropped).and(unmarked)
     }
 }
 
@@ -205,7 +215,7 @@ impl Store {
             editing.amend(
                 |bytes, kind| {
                     let key = editing.key();
-                    let mut edit = one;
+                    let mut edit = one.clone();
                     let is_step = kind == NodeType::Group
                         && GroupMetadata::parse(bytes, &key).is_ok_and(|group| group.attributes.contains_key(STEP));
                     if is_step {

@@ -313,21 +313,22 @@ fn erase(directory: &dyn Names, home: &Home, opening: u64, how: How, fresh: &[u8
             names.sync_files(std::slice::from_ref(&key))?;
         }
         how.check_time()?;
+        // The store that counts from now on is this one, whoever replaces it next.
+        let held = names.hold(&new)?;
         attempts.publish_store(&new)?;
         if durable {
             names.sync("")?;
         }
         names.remove(&new)?;
+        Ok(attempts.holding(held))
     } else {
         let mut listed = directory.list("")?;
         how.check_time()?;
         listed.retain(|name| name != INSIDE);
         attempts.erase(&listed, METADATA_KEY)?;
         directory.write(METADATA_KEY, fresh, durable)?;
+        Ok(attempts.holding(names.hold(&home.base)?))
     }
-    // The store that counts from now on is the new one.
-    let held = names.hold(&home.base)?;
-    Ok(attempts.holding(held))
 }
 
 /// Why something that is no store of Zarr v3 cannot be opened.

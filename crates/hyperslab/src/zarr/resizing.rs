@@ -80,7 +80,7 @@ impl Store {
                     let mut metadata = ArrayMetadata::parse(bytes, &editing.key()).map_err(format_fault)?;
                     // What an earlier cut left shall not be seen when the array grows.
                     sweep(&metadata)?;
-                    metadata.shape = shape;
+                    metadata.shape.clone_from(&shape);
                     metadata.check(&of).map_err(format_fault)?;
                     let json = metadata.to_json(&of).map_err(format_fault)?;
                     cut.replace(Some(metadata));

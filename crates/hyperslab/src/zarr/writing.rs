@@ -10,13 +10,13 @@ use crate::error::format_fault;
 use crate::options::WriteOptions;
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
-use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New};
+use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New, Replacing};
 use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::Section;
 use hyperslab_layout::stored::Stored;
 use hyperslab_plan::{MemoryLayout, Parameters, Transfer, TransferArray, Use};
-use hyperslab_world::{Fault, FaultKind, Names, Proof, Root};
+use hyperslab_world::{Fault, FaultKind, Names, Proof, Publishing, Root};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -232,15 +232,27 @@ impl Writing {
         self.store.base().trim_end_matches('/').into()
     }
 
-    /// Keeps others from changing in place what is about to be replaced, by these markers.
-    fn mark_replaced(&self, entries: &[Entry], marked: &mut Vec<Marker>) -> Result<(), Fault> {
+    /// Keeps others from changing in place what is about to be replaced, by these markers; and from replacing it, too, where
+    /// several are: they would be some of one attempt and some of the other.
+    fn mark_replaced(&self, entries: &mut [Entry], marked: &mut Vec<Marker>) -> Result<(), Fault> {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
-        for (entry, array) in entries.iter().zip(&self.arrays).filter(|(entry, _)| entry.replaces) {
+        let alone = entries.len() > 1 && matches!(directory.publishing(), Publishing::Rename);
+        let mut each: Vec<_> = entries.iter_mut().zip(&self.arrays).filter(|(entry, _)| entry.replaces).collect();
+        // Of two who replace the same ones, the first to come gets all of them.
+        each.sort_by(|a, b| a.0.to.cmp(&b.0.to));
+        for (entry, array) in each {
             // A link is replaced itself.
-            if attempts.is_taken(&entry.to, METADATA_KEY)? && !directory.is_link(&entry.to) {
-                let marker = format!("{}/{MARKER}", entry.to);
-                marked.extend(attempts.mark_replaced(&marker, &self.store.shown(&array.name), true)?);
-            }
+            let is_link = directory.is_link(&entry.to);
+            let is_taken = attempts.is_taken(&entry.to, METADATA_KEY)?;
+            let marker = if is_taken && !is_link {
+                let (marker, how) = (format!("{}/{MARKER}", entry.to), Replacing { noted: true, alone });
+                attempts.mark_replaced(&marker, &self.store.shown(&array.name), how)?
+            } else {
+                None
+            };
+            // What comes later is another attempt's.
+            entry.replaces = !alone || is_link || marker.is_some();
+            marked.extend(marker);
         }
         Ok(())
     }
@@ -260,7 +272,7 @@ impl Target for Writing {
         if self.update {
             return self.found();
         }
-        self.check_free()?;
+        self.store.attempts.while_there(self.check_free())?;
         self.shape(laid);
         Ok(self.metadata.iter().zip(0..).map(|(metadata, root)| stored(metadata, root, true)).collect())
     }
@@ -294,15 +306,22 @@ impl Target for Writing {
             directory.sync_files(&metadata.collect::<Vec<_>>())?;
         }
         let ancestors = self.store.ancestors(&self.store.group);
-        let entries = self.entries();
+        let mut entries = self.entries();
         let mut marked = Vec::new();
-        let ready = self.mark_replaced(&entries, &mut marked).and_then(|()| drop_consolidated(&attempts, &ancestors));
+        let ready =
+            self.mark_replaced(&mut entries, &mut marked).and_then(|()| drop_consolidated(&attempts, &ancestors));
         let published = ready.and_then(|()| attempts.publish(&entries));
         // What was replaced takes its marker along. Of half a publication nobody knows which is which.
         if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             marked.into_iter().for_each(|marker| attempts.withdraw(marker));
         }
-        published?;
+        published.map_err(|fault| match fault.kind {
+            FaultKind::Exists if self.new.overwrite => {
+                let fault = fault.as_kind(FaultKind::Busy).also("several arrays are replaced together or not at all");
+                fault.hint("repeat the call")
+            }
+            _ => fault,
+        })?;
         let dropped = drop_again(&attempts, &ancestors);
         if let Some(first) = entries.first().filter(|_| self.durable()) {
             attempts.sync_published(&self.above(), &first.to)?;
