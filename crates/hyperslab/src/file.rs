@@ -266,7 +266,7 @@ impl File {
         location: Location,
         (mode, options): (Mode, OpenOptions),
         (what, mut fields, fit): ToOpen,
-        look: impl FnOnce(&dyn Names, &str, u64) -> Result<SeenFile, Fault> + Send + 'static,
+        look: impl Fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault> + Send + 'static,
         form: impl FnOnce(&[u8]) -> Result<Box<dyn Form>, Fault>,
     ) -> Result<File, Error> {
         comm.set_limits(options.limits());

@@ -8,6 +8,9 @@ use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
 use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Publishing, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
 
+/// How often a file is looked at that somebody replaces meanwhile.
+const LOOKS_MAX: u32 = 100;
+
 /// Longest header of an npy file that is looked for \[B\].
 const NPY_HEADER_MAX: u64 = 1 << 20;
 
@@ -113,7 +116,7 @@ pub(super) fn open_file(
     file: &dyn Names,
     (mode, durable): (Mode, bool),
     at_hand: bool,
-    look: impl FnOnce(&dyn Names, &str, u64) -> Result<SeenFile, Fault>,
+    look: impl Fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault>,
 ) -> Result<Opened, Fault> {
     if mode.writes()
         && let Publishing::Metadata(_) = file.publishing()
@@ -148,11 +151,23 @@ pub(super) fn open_file(
         let attempts = attempts(home, at_hand, durable, None);
         return Ok(Opened { attempts, header: Vec::new(), proofs: Vec::new(), found });
     }
-    directory.check(&name)?;
-    let held = directory.hold(&name).map_err(|_| missing())?;
-    let actual = directory.length(&name).ok_or_else(missing)?;
-    let (header, proofs) = look(&*directory, &name, actual)?;
-    Ok(Opened { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found })
+    let seen = || {
+        directory.check(&name)?;
+        let actual = directory.length(&name).ok_or_else(missing)?;
+        look(&*directory, &name, actual)
+    };
+    for _ in 0..LOOKS_MAX {
+        let held = directory.hold(&name).map_err(|_| missing())?;
+        let seen = seen();
+        // Of a file that was replaced meanwhile, some of what was seen may be the other's.
+        if directory.identity(&name).is_ok_and(|found| found == held.identity) {
+            let (header, proofs) = seen?;
+            return Ok(Opened { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found });
+        }
+    }
+    let text =
+        format!("'{}' is replaced again and again, and was another file at each of {LOOKS_MAX} looks", home.shown());
+    Err(Fault::new(FaultKind::Outdated, text).hint("open it again"))
 }
 
 /// Looks at a raw file, which must have so many bytes, of which the header is some.

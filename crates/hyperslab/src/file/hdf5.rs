@@ -333,7 +333,7 @@ impl File {
         let kept = OwnLock::default();
         let keep = kept.clone();
         let look = move |directory: &dyn Names, name: &str, actual| {
-            lock(directory, name, (mode, &keep))?;
+            let actual = locked(directory, name, actual, (mode, &keep))?;
             look_at(directory, name, actual)
         };
         let file = File::open_as(comm, location, (mode, opening), (what, fields, fit), look, form)?;
@@ -342,22 +342,29 @@ impl File {
 }
 
 /// Honours the lock that HDF5's libraries have on a file (flock): whoever writes has it for himself alone, as long as he has the
-/// file open.
-pub(super) fn lock(directory: &dyn Names, name: &str, (mode, keep): (Mode, &OwnLock)) -> Result<(), Fault> {
+/// file open. Gives how long the file is from then on \[B\].
+pub(super) fn locked(
+    directory: &dyn Names,
+    name: &str,
+    actual: u64,
+    (mode, keep): (Mode, &OwnLock),
+) -> Result<u64, Fault> {
     let busy = |by: &str| {
         let path = directory.full(name);
         let text = format!("'{path}' is open {by}, in this program or another, which has it locked");
         Fault::new(FaultKind::Busy, text).about(path).hint("close it there; lslocks says who has it")
     };
     if !mode.writes() {
-        return if directory.is_shared(name)? { Ok(()) } else { Err(busy("for writing")) };
-    }
-    match directory.lock(name)? {
-        Locked::Ours(lock) => {
-            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
-            Ok(())
+        if !directory.is_shared(name)? {
+            return Err(busy("for writing"));
         }
-        Locked::Busy => Err(busy("for reading or writing")),
-        Locked::Absent => Ok(()),
+    } else {
+        match directory.lock(name)? {
+            Locked::Ours(lock) => *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock),
+            Locked::Busy => return Err(busy("for reading or writing")),
+            Locked::Absent => {}
+        }
     }
+    // Whoever had it before may have made it longer.
+    Ok(directory.length(name).unwrap_or(actual))
 }

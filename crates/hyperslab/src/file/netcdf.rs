@@ -108,7 +108,7 @@ fn look_at_either(
     let prefix = directory.read_prefix(name, SIGNATURE.len() as u64)?.unwrap_or_default();
     let (kind, (told, proofs)) = match prefix == SIGNATURE {
         true => {
-            super::hdf5::lock(directory, name, keeping)?;
+            let actual = super::hdf5::locked(directory, name, actual, keeping)?;
             (OF_HDF5, super::hdf5::look_at(directory, name, actual)?)
         }
         false => (OF_CLASSIC, look_at(directory, name, actual)?),

@@ -129,14 +129,15 @@ impl File {
         let lookups: Vec<_> = numbers.iter().map(|number| self.inside().form.lookup(*number)).collect();
         let name = self.object().into();
         let each = stored.into_iter().zip(lookups).enumerate();
-        each.map(|(at, (stored, lookup))| match lookup {
+        let found = each.map(|(at, (stored, lookup))| match lookup {
             Some(lookup) => {
                 let touched = TouchedPart { section: sections.of(at), room };
                 lookup(stored, touched, (&*self.directory, &name))
             }
             None => Ok(stored),
-        })
-        .collect()
+        });
+        // In another file nothing is where this one has it.
+        found.collect::<Result<_, Fault>>().or_else(|fault| self.attempts.check_still_there().and(Err(fault)))
     }
 
     fn readable(&self) -> Result<(), Fault> {
