@@ -121,6 +121,26 @@ fn chunks_are_found_again() {
 }
 
 #[test]
+fn a_tree_whose_chunks_are_not_in_order_is_damaged() {
+    // As after a damage to a key: of parts of the dataset, chunks would be missing.
+    let place = |number: u64| ChunkPlace { number, at: 48, bytes: 8, lacks: 0 };
+    let storage = NewStorage::Chunked { chunk: vec![1], places: [0, 1, 2, 3].map(place).into() };
+    let mut one = dataset("c", &[8], storage);
+    one.limits = vec![None];
+    let root = NewGroup { members: vec![NewMember::Dataset(one)], ..NewGroup::default() };
+    let mut source = file(&root, 56);
+    let node = source.0.windows(4).position(|bytes| bytes == b"TREE").unwrap();
+    for (second, is_right) in [(1, true), (5, false), (7, false), (1, true)] {
+        // Behind the head, keys of 24 B, each with 8 B before its coordinates, and addresses of 8 B.
+        source.0[node + 24 + 32 + 8] = second;
+        let found = Hdf5File::open(&source, "f").unwrap();
+        let dataset = found.dataset_named(&source, (None, "c")).unwrap();
+        let chunks = found.chunks(&source, &dataset, std::slice::from_ref(&(0..8)));
+        assert_eq!(chunks.as_ref().is_err_and(Error::is_corrupt), !is_right, "{chunks:?}");
+    }
+}
+
+#[test]
 fn attributes_and_types_come_back() {
     let said = serde_json::json!({"text": "ein Wört", "none": "", "n": -3, "list": [1.5, 2.0], "is": true, "names": ["a", "", "b"]});
     let typed = Kind::ALL.into_iter().filter(|kind| *kind != Kind::BFloat16).map(|kind| {

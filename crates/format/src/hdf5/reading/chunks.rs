@@ -41,7 +41,8 @@ impl Hdf5File {
         let bytes = bytes.ok_or_else(|| context.corrupt("chunks of less than 2^63 B", format!("{chunk:?}")))?;
         let grid = shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk));
         let ranges = ranges.iter().zip(grid).map(|(range, grid)| range.start..range.end.min(grid)).collect();
-        let mut found = ChunkSearch { fetcher: &fetcher, dataset, chunk, bytes, ranges, found: Vec::new() };
+        let mut found =
+            ChunkSearch { fetcher: &fetcher, dataset, chunk, bytes, ranges, found: Vec::new(), passed: Vec::new() };
         found.look_into(index)?;
         found.in_order()
     }
@@ -128,6 +129,10 @@ impl ChunkSearch<'_> {
 impl VisitV1 for ChunkSearch<'_> {
     fn wants(&mut self, mut before: FieldReader, mut behind: FieldReader) -> Result<bool, Error> {
         let (low, high) = (self.key(&mut before)?.2, self.key(&mut behind)?.2);
+        self.pass(&low)?;
+        if high < low {
+            return Err(behind.wrong("keys in order", format!("{high:?} behind {low:?}")));
+        }
         Ok(has_between(&self.ranges, &low, Some(&high)))
     }
 
@@ -136,6 +141,7 @@ impl VisitV1 for ChunkSearch<'_> {
         if !exact {
             return Err(key.wrong("chunks of one grid", format!("one at chunk {coordinates:?} and a part")));
         }
+        self.pass(&coordinates)?;
         if self.is_wanted(&coordinates) { self.add(coordinates, child, bytes, lacks) } else { Ok(()) }
     }
 }
@@ -170,6 +176,7 @@ impl VisitV2 for Records<'_, '_> {
 
     fn record(&mut self, record: &[u8]) -> Result<(), Error> {
         let (at, bytes, lacks, coordinates) = self.parse(record)?;
+        self.search.pass(&coordinates)?;
         match at.filter(|_| self.search.is_wanted(&coordinates)) {
             Some(at) => self.search.add(coordinates, at, bytes, lacks),
             None => Ok(()),

@@ -15,6 +15,8 @@ pub(super) struct ChunkSearch<'a> {
     pub(super) bytes: u64,
     pub(super) ranges: Vec<Range<u64>>,
     pub(super) found: Vec<Chunk>,
+    /// The last coordinates that a tree came to.
+    pub(super) passed: Vec<u64>,
 }
 
 impl ChunkSearch<'_> {
@@ -39,6 +41,18 @@ impl ChunkSearch<'_> {
             return Err(self.fetcher.context.corrupt(expected, format!("{bytes} B at {coordinates:?}")));
         }
         self.found.push(Chunk { coordinates, at, bytes, lacks });
+        Ok(())
+    }
+
+    /// Notes that a tree came to these coordinates. They ascend: where they do not, some chunks would be found, and others not,
+    /// by what is asked for.
+    pub(super) fn pass(&mut self, coordinates: &[u64]) -> Result<(), Error> {
+        if self.passed.as_slice() > coordinates {
+            let expected = format!("chunks in order, behind {:?}", self.passed);
+            return Err(self.fetcher.context.corrupt(expected, format!("one at {coordinates:?}")));
+        }
+        self.passed.clear();
+        self.passed.extend_from_slice(coordinates);
         Ok(())
     }
 
