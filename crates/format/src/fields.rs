@@ -36,7 +36,18 @@ pub(crate) fn fields_of(described: &Literal) -> Result<Vec<Field>, String> {
     if items.is_empty() {
         return Err("no fields".into());
     }
-    items.iter().map(Field::of).collect()
+    let fields = items.iter().map(Field::of).collect::<Result<Vec<_>, _>>()?;
+    match name_twice(&fields) {
+        Some(name) => Err(format!("two fields called '{name}'")),
+        None => Ok(fields),
+    }
+}
+
+/// A name that two fields have, which no library has a place for. Gaps have none.
+pub(crate) fn name_twice(fields: &[Field]) -> Option<&str> {
+    let mut names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1] && !pair[0].is_empty()).map(|pair| pair[0])
 }
 
 /// The element that holds these fields and nothing else.
@@ -175,6 +186,8 @@ mod tests {
             "[('a', '<f16')]",
             "[(('title', 'a'), '<f4')]",
             "[('a', '<f4', ('b',))]",
+            "[('a', '<f4'), ('b', '<f4'), ('a', '<f8')]",
+            "[('p', [('x', '<f4'), ('x', '<f4')])]",
             "['a']",
             "'<f4'",
             "[('a', '|S0')]",

@@ -5,7 +5,7 @@
 
 use super::json::{Named, text};
 use crate::error::{Context, Error, excerpt};
-use crate::fields::{Field, FieldType, fields_of_text, structured};
+use crate::fields::{Field, FieldType, fields_of_text, name_twice, structured};
 use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
 use serde_json::{Value, json};
 
@@ -165,12 +165,7 @@ fn fields(named: &mut Named, context: Context) -> Result<Vec<Field>, Error> {
     };
     let fields = value.as_array().filter(|fields| !fields.is_empty()).ok_or_else(wrong)?;
     let fields = fields.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
-    let mut names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    names.sort_unstable();
-    if names.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(wrong());
-    }
-    Ok(fields)
+    if name_twice(&fields).is_some() { Err(wrong()) } else { Ok(fields) }
 }
 
 #[cfg(test)]
