@@ -5,8 +5,7 @@ use crate::hdf5::policy::LZ4_BLOCK_BYTES;
 
 /// Size of all and of a block, big-endian; then blocks, each behind its length. One that did not get shorter is as it was.
 pub(super) fn encode_lz4(plain: &[u8], block: u32, context: Context) -> Result<Vec<u8>, Error> {
-    let wanted = if block == 0 { LZ4_BLOCK_BYTES } else { (block as usize).min(LZ4_BLOCK_BYTES) };
-    let block = wanted.min(plain.len());
+    let block = block_bytes(block).min(plain.len());
     let stored_block = u32::try_from(block).map_err(|_| context.invalid("blocks of 1 GiB", "larger ones"))?;
     let mut out = [&(plain.len() as u64).to_be_bytes()[..], &stored_block.to_be_bytes()].concat();
     for one in plain.chunks(block.max(1)) {
@@ -16,6 +15,16 @@ pub(super) fn encode_lz4(plain: &[u8], block: u32, context: Context) -> Result<V
         out.extend_from_slice(shorter);
     }
     Ok(out)
+}
+
+/// The size of a block that a pipeline asks for \[B\].
+fn block_bytes(asked: u32) -> usize {
+    if asked == 0 { LZ4_BLOCK_BYTES } else { (asked as usize).min(LZ4_BLOCK_BYTES) }
+}
+
+/// What the lengths of blocks take, which may be as small as a byte \[B\].
+pub(super) fn lengths_bytes(bytes: u64, asked: u32) -> u64 {
+    bytes.div_ceil(block_bytes(asked) as u64).saturating_mul(4)
 }
 
 /// The reverse of [`encode_lz4`], of at most `bound` bytes.

@@ -216,10 +216,12 @@ impl FilterStep {
 
     /// Most bytes that are stored for so many, with room for encoders less careful than ours \[B\].
     fn bytes_max(self, bytes: u64) -> u64 {
+        let usual = bytes.saturating_add(bytes / 8).saturating_add(1024);
         match self {
             FilterStep::Shuffle(_) => bytes,
             FilterStep::Fletcher32 => bytes.saturating_add(4),
-            _ => bytes.saturating_add(bytes / 8).saturating_add(1024),
+            FilterStep::Lz4(block) => usual.saturating_add(lz::lengths_bytes(bytes, block)),
+            _ => usual,
         }
     }
 

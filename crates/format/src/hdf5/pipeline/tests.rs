@@ -16,6 +16,8 @@ fn pipelines() -> Vec<Pipeline> {
         vec![fletcher, filter(2, &[3]), lz4.clone()],
         vec![shuffle, zstd, filter(32004, &[]), deflate],
         vec![lz4],
+        // The length of each block has four times its size.
+        vec![filter(32004, &[1]), filter(1, &[1])],
     ]
     .map(|filters| Pipeline::of(&filters, "d").unwrap())
     .into()
