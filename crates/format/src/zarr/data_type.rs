@@ -4,6 +4,7 @@
 //! which zarr-python 3.1 reads and writes; `struct`, which the registry has for new arrays, is read as well.
 
 use super::json::{Named, text};
+use super::policy::ELEMENT_BYTES_MAX;
 use crate::error::{Context, Error, excerpt};
 use crate::fields::{Field, FieldType, fields_of_text, name_twice, structured};
 use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
@@ -140,6 +141,14 @@ fn time(code: &str, named: &mut Named, context: Context) -> Result<FieldType, Er
         context.corrupt(expected, format!("{} and {}", text(&unit), text(&count)))
     })?;
     Ok(FieldType::Element(ElementType { kind: Kind::Opaque(found), order: ByteOrder::Little }))
+}
+
+/// Refuses elements so large that one alone takes much memory: a few bytes of metadata can ask for 4 GiB.
+pub(super) fn check_size(kind: Kind, context: Context) -> Result<(), Error> {
+    match kind.bytes() {
+        0..=ELEMENT_BYTES_MAX => Ok(()),
+        bytes => Err(context.unsupported(format!("elements of at most {ELEMENT_BYTES_MAX} B"), format!("{bytes} B"))),
+    }
 }
 
 /// Fields as pairs of name and type, or as objects with "name" and "data_type".

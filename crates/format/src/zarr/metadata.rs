@@ -42,6 +42,7 @@ pub struct ArrayMetadata {
 impl ArrayMetadata {
     /// Metadata with the default key encoding, fill value zero and no attributes; `name` is for errors.
     pub fn new(name: &str, shape: &[u64], element: Kind, chunk_shape: &[u64], codecs: Codecs) -> Result<Self, Error> {
+        data_type::check_size(element, Context::new("make the array", name))?;
         let metadata = ArrayMetadata {
             shape: shape.to_vec(),
             element,
@@ -67,6 +68,7 @@ impl ArrayMetadata {
         let shape = lengths(&required(&mut members, "shape", context)?, "shape", context)?;
         check_ndim(&shape, context)?;
         let element = data_type::parse(required(&mut members, "data_type", context)?, context)?;
+        data_type::check_size(element, context)?;
         let chunk_shape = regular_grid(required(&mut members, "chunk_grid", context)?, &shape, context)?;
         let key_encoding = KeyEncoding::parse(required(&mut members, "chunk_key_encoding", context)?, context)?;
         let codecs = Codecs::parse(required(&mut members, "codecs", context)?, shape.len(), element, 0, context)?

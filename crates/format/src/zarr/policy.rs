@@ -3,5 +3,8 @@
 /// Most chunks in one shard: their index has 16 B for each, and is read as a whole.
 pub const SHARD_CHUNKS_MAX: u64 = 1 << 22;
 
+/// Most bytes of one element, as which its fill value lies in memory, and as text in metadata \[B\].
+pub(super) const ELEMENT_BYTES_MAX: u64 = 1 << 20;
+
 /// Deepest that shards may lie in shards.
 pub(super) const DEPTH_MAX: usize = 4;

@@ -3,6 +3,7 @@
 use super::blosc::{Blosc, Compressor, Shuffle};
 use super::bytes_codec::BytesCodec;
 use super::codecs::Codecs;
+use super::data_type;
 use super::fill;
 use super::group::GroupMetadata;
 use super::json::{lengths, members_of, required, text};
@@ -32,6 +33,7 @@ pub fn array(zarray: &[u8], zattrs: Option<&[u8]>, name: &str) -> Result<ArrayMe
     let mut chunk_shape = lengths(&required(&mut members, "chunks", context)?, "chunks", context)?;
     chunk_shape.iter_mut().for_each(|extent| *extent = (*extent).max(1));
     let element = element(&required(&mut members, "dtype", context)?, context)?;
+    data_type::check_size(element.kind, context)?;
     match members.shift_remove("filters") {
         None | Some(Value::Null) => {}
         Some(Value::Array(filters)) if filters.is_empty() => {}
@@ -192,6 +194,19 @@ mod tests {
             "fill_value": "NaN", "filters": null, "dimension_separator": "/"});
         change.iter().for_each(|(key, new)| value[*key] = new.clone());
         value.to_string().into_bytes()
+    }
+
+    #[test]
+    fn an_element_takes_little_memory() {
+        for (dtype, is_right) in [("|V1048576", true), ("|V1048577", false), ("|V4000000000", false)] {
+            let usual = [("dtype", json!(dtype)), ("fill_value", Value::Null), ("compressor", Value::Null)];
+            let found = array(&zarray(&usual), None, "x");
+            assert_eq!(found.as_ref().err().is_none_or(|error| !error.is_unsupported()), is_right, "{dtype}");
+            let Ok(found) = found else { continue };
+            let text = String::from_utf8(found.to_json("x").unwrap()).unwrap();
+            let larger = text.replace("1048576", "4000000000");
+            assert!(ArrayMetadata::parse(larger.as_bytes(), "x").unwrap_err().is_unsupported());
+        }
     }
 
     #[test]
