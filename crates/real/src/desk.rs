@@ -1,19 +1,19 @@
 //! Where rank 0's work with names is done: by a thread of its own, so that limits of time and Ctrl-C hold while the system
 //! does not answer; or at once, where nothing but a disk of this host is waited for.
 
+use crate::progress::{self, Steps};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use crate::sync::{Arc, Mutex, lock, thread};
 use crate::wire::Bell;
-use crate::{lock, progress};
 use hyperslab_world::{Fault, FaultKind, Work};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex};
 
 /// One piece of work after another. Clones are the same desk.
 #[derive(Clone)]
 pub struct Desk {
     bell: Bell,
     /// Rises with each call that the worker makes.
-    steps: Arc<AtomicU64>,
+    steps: Steps,
     state: Arc<Mutex<State>>,
 }
 
@@ -43,7 +43,7 @@ fn gone() -> Fault {
 impl Desk {
     /// The bell rings whenever something is done.
     pub(crate) fn new(bell: Bell) -> Desk {
-        Desk { bell, steps: Arc::default(), state: Arc::default() }
+        Desk { bell, steps: Steps::default(), state: Arc::default() }
     }
 
     /// Begins; at once, on this thread, where the caller says that it waits for nothing far away and nothing is under way.
@@ -127,11 +127,11 @@ impl hyperslab_world::Desk for Desk {
 
 impl Worker {
     /// Ends when its desk does; one that hangs in the system is waited for by nobody.
-    fn start(bell: Bell, steps: Arc<AtomicU64>, left: Arc<AtomicU64>) -> Worker {
+    fn start(bell: Bell, steps: Steps, left: Arc<AtomicU64>) -> Worker {
         let (work, inbox) = channel::<(Work, bool)>();
         let (outbox, done) = channel();
         // Without a thread, both ends are dropped, and whoever asks is told.
-        let _ = std::thread::Builder::new().name("hyperslab-names".into()).spawn(move || {
+        let _ = thread::Builder::new().name("hyperslab-names".into()).spawn(move || {
             progress::watch(steps);
             for (work, told) in inbox {
                 let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));

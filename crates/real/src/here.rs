@@ -1,14 +1,13 @@
 //! Which process this is, so that another one, perhaps on another host, can tell whether it still runs.
 
-use crate::lock;
 use hyperslab_world::Process;
 use std::fs;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// This process.
 pub(crate) fn this_process() -> Process {
     static THIS: Mutex<Option<Process>> = Mutex::new(None);
-    let mut this = lock(&THIS);
+    let mut this = THIS.lock().unwrap_or_else(PoisonError::into_inner);
     // A child has a copy of what its parent knew of itself.
     let known = this.take().filter(|known| known.pid == std::process::id());
     this.insert(known.unwrap_or_else(asked)).clone()

@@ -42,6 +42,7 @@ pub mod renumber;
 mod stores;
 mod striped;
 mod stripes;
+mod sync;
 mod transport;
 pub mod wire;
 
@@ -53,10 +54,3 @@ pub use posix::PosixStore;
 pub use striped::StripedDirectory;
 pub use stripes::Stripes;
 pub use transport::Courier;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Locks without regard to a panic elsewhere: what the locks of this crate guard is whole after every statement.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

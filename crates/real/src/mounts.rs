@@ -1,7 +1,6 @@
 //! What lies at a path, by the kernel's table of mounts: it is known without a question to a file system that may not
 //! answer.
 
-use crate::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
@@ -11,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// File systems on a disk or in memory of this host.
 const AT_HAND: [&str; 9] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs"];
@@ -107,7 +106,7 @@ impl Table {
 
 /// All mounts that this process sees.
 fn mounts() -> std::io::Result<Arc<Mounts>> {
-    let mut kept = lock(&TABLE);
+    let mut kept = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     match &mut *kept {
         Some(table) if table.process == std::process::id() => {
             if table.has_changed() {

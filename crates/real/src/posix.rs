@@ -15,16 +15,15 @@ mod set;
 mod sieve;
 mod whole_reader;
 
-use crate::lock;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::mpsc::{Receiver, Sender, channel};
+use crate::sync::{Mutex, MutexGuard, lock, thread};
 use crate::wire::Bell;
 use files::Files;
 pub(crate) use handle::passes_cache;
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Root, Store, Ticket};
 use job::{Answers, Finished};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 /// Files of the file system as objects.
 ///
@@ -37,9 +36,10 @@ use std::thread::JoinHandle;
 /// writes to file systems of this host, need no thread, when nothing is under way.
 /// Nothing is durable before [`Request::Sync`], which waits for all that was submitted before it.
 pub struct PosixStore {
-    requests: Option<Sender<Work>>,
+    /// To the worker, who ends when they do. He is not waited for, since he may hang in the file system; his buffers are kept
+    /// alive by their requests.
+    requests: Sender<Work>,
     finished: Receiver<Finished>,
-    worker: Option<JoinHandle<()>>,
     lost: Vec<Ticket>,
     advance: Arc<AtomicU64>,
     /// What was given last.
@@ -94,7 +94,8 @@ impl PosixStore {
         let unheeded = Arc::new(AtomicU64::new(0));
         let shared = (files.clone(), unheeded.clone());
         let told = answers.clone();
-        let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
+        // Without a thread, the other end is dropped, and whoever asks is told.
+        let _ = thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
             for work in inbox {
                 let is_request = matches!(work, Work::Serve(..));
                 let done = match (answers.begin(), work) {
@@ -110,12 +111,10 @@ impl PosixStore {
             }
         });
         let (lost, at_once) = (Vec::new(), Vec::new());
-        let (requests, worker) = (Some(requests), worker.ok());
         let at_once_bytes_max = at_once::BYTES_MAX;
         PosixStore {
             requests,
             finished,
-            worker,
             lost,
             advance,
             roots: [].into(),
@@ -150,10 +149,10 @@ impl PosixStore {
         // Waking the worker takes longer than what it is told.
         if let Some(mut files) = self.idle().filter(|files| files.closes_at_once()) {
             work.done_by(&mut files);
-        } else if let Some(requests) = &self.requests {
+        } else {
             // A worker that is gone keeps nothing open, and leaves nothing to do at once.
             self.unheeded.fetch_add(1, Ordering::Relaxed);
-            let _ = requests.send(work);
+            let _ = self.requests.send(work);
         }
     }
 
@@ -184,8 +183,7 @@ impl Store for PosixStore {
             return self.at_once.push((ticket, result));
         }
         self.under_way += 1;
-        let sent = self.requests.as_ref().is_some_and(|requests| requests.send(Work::Serve(ticket, request)).is_ok());
-        if !sent || self.worker.is_none() {
+        if self.requests.send(Work::Serve(ticket, request)).is_err() {
             self.lost.push(ticket);
         }
     }
@@ -218,17 +216,6 @@ impl Store for PosixStore {
 
     fn cut(&mut self) {
         self.answers.cut();
-    }
-}
-
-impl Drop for PosixStore {
-    /// Lets the worker finish what it has; it is not waited for when it hangs in the file system, since its buffers
-    /// are kept alive by its requests.
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        if let Some(worker) = self.worker.take().filter(JoinHandle::is_finished) {
-            let _ = worker.join();
-        }
     }
 }
 

@@ -4,13 +4,16 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// A number that rises with each call. Nothing is read after it, so that it orders nothing among threads.
+pub(crate) type Steps = Arc<AtomicU64>;
+
 thread_local! {
     /// Rises with each call that this thread makes, where somebody watches it.
-    static STEPS: RefCell<Option<Arc<AtomicU64>>> = const { RefCell::new(None) };
+    static STEPS: RefCell<Option<Steps>> = const { RefCell::new(None) };
 }
 
 /// Lets somebody watch this thread.
-pub(crate) fn watch(steps: Arc<AtomicU64>) {
+pub(crate) fn watch(steps: Steps) {
     STEPS.set(Some(steps));
 }
 

@@ -4,12 +4,11 @@
 //! transfer all the same, as far as files and the memory of neighbours go: it leaves its datagrams here, and the user's
 //! thread passes them on whenever it comes by and [pumps](Pump::pump).
 
-use crate::lock;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Arc, Mutex, lock};
 use crate::wire::{Bell, Datagram, Wire, WireError};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// Datagrams between the two threads.
@@ -59,7 +58,7 @@ pub fn relay(wire: Box<dyn Wire>, owner: ThreadId) -> (Relay, Pump) {
 
 impl Shared {
     fn is_owner(&self) -> bool {
-        std::thread::current().id() == self.owner
+        thread::current().id() == self.owner
     }
 
     fn pass_on(&self) {
@@ -191,7 +190,7 @@ mod tests {
     fn another_thread_talks_only_while_the_owner_pumps() {
         let mut wires = thread_wires(2);
         let mut far = wires.pop().expect("two wires");
-        let (mut relay, pump) = relay(Box::new(wires.pop().expect("two wires")), std::thread::current().id());
+        let (mut relay, pump) = relay(Box::new(wires.pop().expect("two wires")), thread::current().id());
         let (told, hears) = std::sync::mpsc::channel();
         let worker = std::thread::spawn(move || {
             relay.send(1, vec![1]).unwrap();

@@ -1,7 +1,7 @@
 //! A wire on which ranks have other numbers.
 
+use crate::sync::thread::ThreadId;
 use crate::wire::{Bell, Datagram, Wire, WireError, no_such_rank};
-use std::thread::ThreadId;
 use std::time::Duration;
 
 /// The same ranks in another order.

@@ -4,12 +4,12 @@
 //! a limit. Bulk data are not for wires to hold back: the layer above sends them only on the receiver's grant.
 
 pub use crate::bell::Bell;
-use crate::lock;
+use crate::sync::thread::ThreadId;
+use crate::sync::{Mutex, lock};
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex};
-use std::thread::ThreadId;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a wire could not do what was asked, in words for a person.

@@ -14,7 +14,7 @@ mod ringing;
 mod table;
 mod traffic;
 
-use std::thread::ThreadId;
+use crate::sync::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use self::connect::connect;
@@ -77,7 +77,7 @@ impl MpiWire {
         }?;
         Ok(MpiWire {
             traffic,
-            thread: (callers != Callers::Any).then(|| std::thread::current().id()),
+            thread: (callers != Callers::Any).then(|| thread::current().id()),
             library: library.version()?,
             bell: Bell::default(),
             ringing: Ringing::new(None),
@@ -112,7 +112,7 @@ impl MpiWire {
 
     /// Whether MPI may be called here and now.
     fn check_caller(&self) -> Result<(), WireError> {
-        if self.thread.is_some_and(|thread| thread != std::thread::current().id()) {
+        if self.thread.is_some_and(|thread| thread != thread::current().id()) {
             return Err(WireError(
                 "MPI may be called only from the thread that made this wire: its thread level is below \
                  MPI_THREAD_MULTIPLE"

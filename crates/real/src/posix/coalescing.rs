@@ -3,13 +3,13 @@
 use super::content::{CHECKED_BLOCK_BYTES, Scratch, Source, Sum};
 use super::pieces::{PIECES_MAX, in_calls};
 use crate::doing::{Doing, write_back};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use hyperslab_pack::{Memory, copy, run_bytes, try_for_each_run};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Runs shorter than this are collected before they are written, if others follow them in the file \[B\].
 const SHORT_RUN_BYTES: usize = 64 << 10;

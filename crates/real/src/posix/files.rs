@@ -12,6 +12,7 @@ use super::set::{DIRECT_DEPTH_MAX, Set};
 use super::whole_reader::ChecksumReader;
 use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, done, write_back};
 use crate::regular;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hyperslab_layout::{Durability, Object};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket, Within};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,7 +21,6 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What goes to disk in one step of a sync \[B\].
 const SYNC_STEP_BYTES: u64 = 64 << 20;

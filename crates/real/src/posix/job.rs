@@ -6,13 +6,14 @@ use super::handle::Handle;
 use super::sieve::Sieve;
 use crate::doing::{Doing, done};
 use crate::stripes::Stripes;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::mpsc::Sender;
+use crate::sync::{Mutex, lock};
 use crate::wire::Bell;
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moves, Outcome, Ticket};
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// A request that is over.
 pub(super) type Finished = (Ticket, Result<Outcome, Fault>);
@@ -75,7 +76,7 @@ impl Answer {
 
     /// A part is over, after so many calls.
     fn part(&self, result: Result<u64, Fault>) {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = lock(&self.parts);
         parts.left -= 1;
         match result {
             Ok(calls) => parts.calls += calls,

@@ -1,7 +1,8 @@
 //! A queue of jobs and the threads that carry them out: one for each device, as deep as the device likes it.
 
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, thread};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// How long a thread waits for the next job before it ends.
@@ -47,8 +48,7 @@ impl Queue {
         state.jobs.push_back(job);
         if state.jobs.len() > state.idle && state.threads < self.depth_max {
             let shared = self.shared.clone();
-            let started =
-                std::thread::Builder::new().name("hyperslab-disk".into()).spawn(move || Shared::serve(&shared));
+            let started = thread::Builder::new().name("hyperslab-disk".into()).spawn(move || Shared::serve(&shared));
             state.threads += usize::from(started.is_ok());
         }
         // Where the system gives no thread at all, the work is done all the same.
@@ -79,7 +79,7 @@ impl Drop for Queue {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// The life of a thread.
@@ -116,6 +116,10 @@ impl Shared {
         }
     }
 }
+
+#[cfg(all(loom, test))]
+#[path = "../sync/tests/queues.rs"]
+mod models;
 
 #[cfg(test)]
 mod tests {
