@@ -85,6 +85,7 @@ mod said;
 mod selection;
 mod served;
 mod stderr;
+mod sync;
 pub mod trace;
 mod values;
 #[cfg(feature = "ndarray")]

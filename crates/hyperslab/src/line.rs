@@ -3,6 +3,8 @@
 //! A call that blocks waits until the line before it is empty and is carried out by its own thread. A call that does
 //! not block is left here as a job, and a thread of the line carries jobs out while there are any.
 
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread, thread_local};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_real::Interrupted;
 use hyperslab_real::relay::Pump;
@@ -10,8 +12,7 @@ use hyperslab_world::{Fault, FaultKind};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The target of calls that belong to no store.
@@ -21,7 +22,7 @@ pub(crate) const ANY_TARGET: u64 = u64::MAX;
 
 /// A number for a store, step or file whose calls are to be told from those of others; only this process knows it.
 pub(crate) fn new_target() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(NO_TARGET);
+    static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(NO_TARGET);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
@@ -175,7 +176,7 @@ impl Line {
 
     /// Whether to stop, as whoever drives a call asks it now and then.
     pub(crate) fn interrupted(&self) -> bool {
-        if !WORKS.get() {
+        if !WORKS.with(Cell::get) {
             return (lock(&self.interrupted))();
         }
         while self.frozen.load(Ordering::Relaxed) {
@@ -226,10 +227,10 @@ impl Line {
         }
         drop(state);
         let run = move || {
-            WORKS.set(true);
+            WORKS.with(|works| works.set(true));
             keep.as_ref().work();
         };
-        let started = std::thread::Builder::new().name("hyperslab-calls".into()).spawn(run);
+        let started = thread::Builder::new().name("hyperslab-calls".into()).spawn(run);
         started.expect("the system starts a thread");
     }
 
@@ -287,7 +288,12 @@ impl Line {
             }
             pumped = done(&state);
             let pause = if self.pump.is_some() { PUMP } else { ASK };
-            drop(self.news.wait_timeout_while(state, pause, |state| !done(state)));
+            // Whatever ends this, it is looked at again.
+            if !pumped {
+                drop(self.news.wait_timeout(state, pause));
+            } else {
+                drop(state);
+            }
             if asked.elapsed() >= ASK {
                 asked = Instant::now();
                 if (lock(&self.interrupted))() {
@@ -381,3 +387,6 @@ impl Line {
         (failed.filter_map(|outcome| outcome.told()).collect(), given_up)
     }
 }
+
+#[cfg(all(loom, test))]
+mod tests;
