@@ -4,9 +4,10 @@
 use crate::progress::{self, Steps};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use crate::sync::{Arc, Mutex, lock, thread};
+use crate::sync::{Arc, Mutex, MutexGuard, lock, thread};
 use crate::wire::Bell;
 use hyperslab_world::{Fault, FaultKind, Work};
+use std::sync::TryLockError;
 
 /// One piece of work after another. Clones are the same desk.
 #[derive(Clone)]
@@ -15,6 +16,8 @@ pub struct Desk {
     /// Rises with each call that the worker makes.
     steps: Steps,
     state: Arc<Mutex<State>>,
+    /// Held by whoever is at work. Several threads may have the desk, and each may do something at once.
+    at_work: Arc<Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -43,18 +46,21 @@ fn gone() -> Fault {
 impl Desk {
     /// The bell rings whenever something is done.
     pub(crate) fn new(bell: Bell) -> Desk {
-        Desk { bell, steps: Steps::default(), state: Arc::default() }
+        Desk { bell, steps: Steps::default(), state: Arc::default(), at_work: Arc::default() }
     }
 
     /// Begins; at once, on this thread, where the caller says that it waits for nothing far away and nothing is under way.
     pub fn begin(&self, work: Work, at_once: bool) {
-        let outcome = if at_once && self.is_idle() { Outcome::Done(work()) } else { self.submit(work, true) };
+        let outcome = match self.free(at_once) {
+            Some(_at_work) => Outcome::Done(work()),
+            None => self.submit(work, true),
+        };
         lock(&self.state).outcome = Some(outcome);
     }
 
     /// Does something after all that was begun; nobody asks what came of it.
     pub fn later(&self, work: impl FnOnce() + Send + 'static, at_once: bool) {
-        if at_once && self.is_idle() {
+        if let Some(_at_work) = self.free(at_once) {
             return work();
         }
         let quiet = move || {
@@ -80,6 +86,19 @@ impl Desk {
         }
     }
 
+    /// The desk for this thread, if it shall do something at once and nobody is at work or waits for it.
+    fn free(&self, at_once: bool) -> Option<MutexGuard<'_, ()>> {
+        if !at_once {
+            return None;
+        }
+        let at_work = match self.at_work.try_lock() {
+            Ok(at_work) => at_work,
+            Err(TryLockError::Poisoned(panicked)) => panicked.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        self.is_idle().then_some(at_work)
+    }
+
     /// Whether all that was begun is over.
     pub fn is_idle(&self) -> bool {
         lock(&self.state).left.load(Ordering::Acquire) == 0
@@ -94,8 +113,7 @@ impl Desk {
         let mut state = lock(&self.state);
         let left = state.left.clone();
         let of_worker = left.clone();
-        let worker =
-            state.worker.get_or_insert_with(|| Worker::start(self.bell.clone(), self.steps.clone(), of_worker));
+        let worker = state.worker.get_or_insert_with(|| Worker::start(self, of_worker));
         left.fetch_add(1, Ordering::AcqRel);
         match worker.work.send((work, told)) {
             Ok(()) => Outcome::Awaited,
@@ -127,14 +145,17 @@ impl hyperslab_world::Desk for Desk {
 
 impl Worker {
     /// Ends when its desk does; one that hangs in the system is waited for by nobody.
-    fn start(bell: Bell, steps: Steps, left: Arc<AtomicU64>) -> Worker {
+    fn start(desk: &Desk, left: Arc<AtomicU64>) -> Worker {
+        let (bell, steps, at_work) = (desk.bell.clone(), desk.steps.clone(), desk.at_work.clone());
         let (work, inbox) = channel::<(Work, bool)>();
         let (outbox, done) = channel();
         // Without a thread, both ends are dropped, and whoever asks is told.
         let _ = thread::Builder::new().name("hyperslab-names".into()).spawn(move || {
             progress::watch(steps);
             for (work, told) in inbox {
+                let this = lock(&at_work);
                 let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+                drop(this);
                 let result = caught.unwrap_or_else(|_| Err(gone()));
                 left.fetch_sub(1, Ordering::AcqRel);
                 if told && outbox.send(result).is_err() {

@@ -2,7 +2,7 @@
 
 use super::{Bare, count, explore};
 use crate::Desk;
-use crate::sync::mpsc;
+use crate::sync::{mpsc, thread};
 use crate::wire::Bell;
 use hyperslab_world::Fault;
 use std::time::Duration;
@@ -57,6 +57,30 @@ fn who_sleeps_until_all_is_done_wakes_up() {
                 false,
             );
         }
+        while !desk.is_idle() {
+            bell.wait(Duration::MAX);
+        }
+        assert_eq!(count(&names), 3);
+    });
+}
+
+#[test]
+fn two_threads_do_one_thing_after_another() {
+    explore("two at the desk", || {
+        let bell = Bell::default();
+        let (desk, names) = (Desk::new(bell.clone()), Bare::new(0));
+        let (other, there, here) = (desk.clone(), names.clone(), names.clone());
+        let beside = thread::spawn(move || {
+            other.later(
+                move || {
+                    count(&there);
+                },
+                true,
+            );
+        });
+        desk.begin(Box::new(move || Ok(vec![count(&here)])), true);
+        assert!(matches!(outcome(&desk, &bell).as_deref(), Ok([1 | 2])));
+        beside.join().unwrap();
         while !desk.is_idle() {
             bell.wait(Duration::MAX);
         }
