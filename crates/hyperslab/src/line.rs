@@ -318,6 +318,7 @@ impl Line {
     /// Gives back what [`Line::admit`] set aside.
     pub(crate) fn forgo(&self, bytes: u64) {
         lock(&self.state).staged -= bytes;
+        self.news.notify_all();
     }
 
     /// Waits for the result of a call, or until its arrays are free. The user knows it then.

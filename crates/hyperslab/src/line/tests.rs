@@ -179,6 +179,33 @@ fn a_request_that_is_dropped_fails_the_next_call() {
 }
 
 #[test]
+fn room_that_is_given_back_wakes_up_who_waits_for_it() {
+    explore("room", || {
+        let line = Kept::new();
+        line.0.admit(8, 10);
+        // It ends only when there was room for the next one.
+        let gate = Arc::new((Mutex::new(false), Condvar::new()));
+        let open = gate.clone();
+        line.leave(move |_| {
+            let mut is_open = lock(&gate.0);
+            while !*is_open {
+                is_open = gate.1.wait(is_open).unwrap();
+            }
+            finished()
+        });
+        let other = line.clone();
+        let beside = thread::spawn(move || {
+            other.0.admit(8, 10);
+            *lock(&open.0) = true;
+            open.1.notify_all();
+        });
+        line.0.forgo(8);
+        beside.join().unwrap();
+        line.0.drain();
+    });
+}
+
+#[test]
 fn the_end_waits_for_all_calls() {
     explore("end", || {
         let (line, array) = (Kept::new(), Array::new());
