@@ -16,7 +16,7 @@ pub struct Desk {
     /// Rises with each call that the worker makes.
     steps: Steps,
     state: Arc<Mutex<State>>,
-    /// Held by whoever is at work. Several threads may have the desk, and each may do something at once.
+    /// Locked by whoever is at work. Several threads may have the desk, and each may do something at once.
     at_work: Arc<Mutex<()>>,
 }
 

@@ -4,8 +4,9 @@
 //!
 //! `wire.rs` (ordered datagrams between threads) and `mpi/` (the same over MPI) are the lowest common ground; `bell.rs`
 //! is what a rank sleeps on, and `mpi/ringing.rs` how neighbours wake it up; `relay.rs` lets other threads use a wire
-//! that only one may call; `transport.rs` is one protocol over any wire; `neighbour.rs` and `neighbour/` copy between
-//! processes of one host (long runs straight, short ones of many arrays by way of one buffer, `neighbour/staged.rs`);
+//! that only one may call; `sync.rs` gives them locks, channels and threads, in models of them those of loom;
+//! `transport.rs` is one protocol over any wire; `neighbour.rs` and `neighbour/` copy between processes of one host
+//! (long runs straight, short ones of many arrays by way of one buffer, `neighbour/staged.rs`);
 //! `posix.rs` and `posix/` serve files from a worker thread (`posix/at_once.rs` reads what is cached, and short or on a
 //! node without a free core, on the caller's own thread, by calls that never wait, and short writes go from there to file
 //! systems of this host, `posix/at_hand.rs`; `posix/sieve.rs` reads short runs and their gaps by one call,

@@ -67,6 +67,24 @@ impl Array {
     }
 }
 
+/// What a call waits for, until the user opens it.
+#[derive(Default)]
+struct Gate(Mutex<bool>, Condvar);
+
+impl Gate {
+    fn open(&self) {
+        *lock(&self.0) = true;
+        self.1.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut is_open = lock(&self.0);
+        while !*is_open {
+            is_open = self.1.wait(is_open).unwrap();
+        }
+    }
+}
+
 fn report() -> Report {
     let decision = Decision { parameters: Parameters::default(), predicted: Predicted::default(), later: 0.0 };
     Report::new("a model".into(), &decision, 0, (0.0, Measured::default()), Walked::default())
@@ -139,14 +157,18 @@ fn calls_of_two_threads_are_both_carried_out() {
 fn arrays_that_are_free_are_touched_by_nobody_else() {
     explore("arrays that are free", || {
         let (line, array) = (Kept::new(), Array::new());
-        let (of_work, keeper) = (array.clone(), line.clone());
+        let (of_work, keeper, gate) = (array.clone(), line.clone(), Arc::new(Gate::default()));
+        let open = gate.clone();
         let outcome = line.leave(move |outcome| {
             of_work.count();
             keeper.0.leave(outcome, report());
+            // Nothing else tells the user.
+            gate.pass();
             failed()
         });
         assert!(line.0.result(&outcome).is_ok(), "they are free");
         assert_eq!(array.count(), 2);
+        open.open();
         line.0.drain();
         assert!(line.0.take_failure(NO_TARGET).is_some(), "the next call hears of it");
         assert!(line.0.take_failure(ANY_TARGET).is_none(), "once");
@@ -184,20 +206,16 @@ fn room_that_is_given_back_wakes_up_who_waits_for_it() {
         let line = Kept::new();
         line.0.admit(8, 10);
         // It ends only when there was room for the next one.
-        let gate = Arc::new((Mutex::new(false), Condvar::new()));
+        let gate = Arc::new(Gate::default());
         let open = gate.clone();
         line.leave(move |_| {
-            let mut is_open = lock(&gate.0);
-            while !*is_open {
-                is_open = gate.1.wait(is_open).unwrap();
-            }
+            gate.pass();
             finished()
         });
         let other = line.clone();
         let beside = thread::spawn(move || {
             other.0.admit(8, 10);
-            *lock(&open.0) = true;
-            open.1.notify_all();
+            open.open();
         });
         line.0.forgo(8);
         beside.join().unwrap();

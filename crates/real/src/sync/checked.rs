@@ -6,8 +6,7 @@ pub(crate) use loom::thread;
 
 /// A channel of loom's parts: its own knows of no end that is gone.
 pub(crate) mod mpsc {
-    use super::{Arc, Condvar, Mutex};
-    use crate::sync::lock;
+    use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     use std::collections::VecDeque;
     use std::iter::from_fn;
     pub(crate) use std::sync::mpsc::{RecvError, SendError, TryRecvError};
@@ -33,9 +32,15 @@ pub(crate) mod mpsc {
         (Sender(channel.clone()), Receiver(channel))
     }
 
+    impl<T> Channel<T> {
+        fn lock(&self) -> MutexGuard<'_, State<T>> {
+            self.state.lock().unwrap()
+        }
+    }
+
     impl<T> Sender<T> {
         pub(crate) fn send(&self, value: T) -> Result<(), SendError<T>> {
-            let mut state = lock(&self.0.state);
+            let mut state = self.0.lock();
             if !state.is_heard {
                 return Err(SendError(value));
             }
@@ -48,21 +53,21 @@ pub(crate) mod mpsc {
 
     impl<T> Clone for Sender<T> {
         fn clone(&self) -> Sender<T> {
-            lock(&self.0.state).senders += 1;
+            self.0.lock().senders += 1;
             Sender(self.0.clone())
         }
     }
 
     impl<T> Drop for Sender<T> {
         fn drop(&mut self) {
-            lock(&self.0.state).senders -= 1;
+            self.0.lock().senders -= 1;
             self.0.news.notify_one();
         }
     }
 
     impl<T> Receiver<T> {
         pub(crate) fn recv(&self) -> Result<T, RecvError> {
-            let mut state = lock(&self.0.state);
+            let mut state = self.0.lock();
             loop {
                 match state.queue.pop_front() {
                     Some(value) => return Ok(value),
@@ -73,7 +78,7 @@ pub(crate) mod mpsc {
         }
 
         pub(crate) fn try_recv(&self) -> Result<T, TryRecvError> {
-            let mut state = lock(&self.0.state);
+            let mut state = self.0.lock();
             let gone = if state.senders == 0 { TryRecvError::Disconnected } else { TryRecvError::Empty };
             state.queue.pop_front().ok_or(gone)
         }
@@ -94,7 +99,7 @@ pub(crate) mod mpsc {
 
     impl<T> Drop for Receiver<T> {
         fn drop(&mut self) {
-            let mut state = lock(&self.0.state);
+            let mut state = self.0.lock();
             state.is_heard = false;
             // What was sent may ring and lock by itself when it goes.
             let unread = std::mem::take(&mut state.queue);
