@@ -35,7 +35,7 @@ PARTS = (
 
 @dataclass(frozen=True)
 class Mutation:
-    """A patch, why it is wrong, and what finds it: a test of pytest, or ``cargo CRATE TEST``."""
+    """A patch, why it is wrong, and what finds it: a test of pytest, ``cargo CRATE TEST``, or ``loom CRATE MODEL``."""
 
     name: str
     why: str
@@ -64,6 +64,18 @@ def every() -> list[Mutation]:
     return [Mutation.read(path) for path in sorted(FOLDER.glob("*.patch"))]
 
 
+def model_fails(crate: str, model: str, copy: Path, environment: dict[str, str]) -> bool:
+    """Whether loom finds an order of turns in which this model fails."""
+    environment |= {"RUSTFLAGS": "--cfg loom"}
+    build = ["cargo", "test", "-q", "--locked", "-p", crate, "--lib"]
+    subprocess.run([*build, "--no-run"], cwd=copy, env=environment, check=True)
+    ended = subprocess.run(
+        [*build, "--", model], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+    assert "running 0 tests" not in ended.stdout, f"{crate} has no model '{model}'"
+    return ended.returncode != 0
+
+
 def found(mutation: Mutation, copy: Path, target: Path) -> bool:
     """Whether the test fails with the fault, in this copy."""
     subprocess.run(["git", "apply", str(mutation.path)], cwd=copy, check=True)
@@ -73,6 +85,9 @@ def found(mutation: Mutation, copy: Path, target: Path) -> bool:
             _, crate, test = mutation.finder.split()
             command = ["cargo", "test", "-q", "--locked", "-p", crate, "--test", test]
             return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode != 0
+        if mutation.finder.startswith("loom "):
+            _, crate, model = mutation.finder.split()
+            return model_fails(crate, model, copy, environment | {"CARGO_TARGET_DIR": str(target / "loom")})
         subprocess.run(
             ["cargo", "build", "-q", "--locked", "-p", "hyperslab-python"], cwd=copy, env=environment, check=True
         )
@@ -97,7 +112,7 @@ def found(mutation: Mutation, copy: Path, target: Path) -> bool:
 def main() -> int:
     """Try them, and say which are not found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", help="the name of one")
+    parser.add_argument("--only", nargs="+", help="the names of some")
     parser.add_argument("--target", type=Path, help="where what is built stays for the next time")
     args = parser.parse_args()
     missed = []
@@ -111,7 +126,7 @@ def main() -> int:
                 source, copy / part
             )
         for mutation in every():
-            if args.only in (None, mutation.name):
+            if args.only is None or mutation.name in args.only:
                 is_found = found(mutation, copy, target)
                 print(f"{mutation.name}: {'found' if is_found else 'NOT FOUND'} ({mutation.why})", flush=True)
                 missed += [] if is_found else [mutation.name]
