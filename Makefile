@@ -28,7 +28,7 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 
 .NOTPARALLEL:
 .PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
-    test-beside test-alone test-openmpi fuzz reproduce bench regret loom clean
+    test-beside test-alone test-openmpi fuzz reproduce bench regret loom asan clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
@@ -39,6 +39,7 @@ help:
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make fuzz       a parser under libFuzzer, which needs a nightly toolchain; TARGET=hdf5_read SECONDS=600'
 	@echo 'make loom       models of what threads do with wires, bells, relays, desks and queues, in each order of their turns'
+	@echo 'make asan       the tests of Python with AddressSanitizer in the extension; TESTS=tests/python/test_x.py for some'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
 	@echo 'make regret     an hour: the choice of strategy beside all others, over a sample; SEED=7 gives another sample'
@@ -191,10 +192,20 @@ fuzz:
 	    -rss_limit_mb=2048 -max_len=$(FUZZ_BYTES_MAX)
 
 # Whole programs of threads, but small ones: loom carries each out in every order of turns, with at most three times that a
-# thread is stopped in the middle (LOOM_MAX_PREEMPTIONS=4 takes minutes).
+# thread is stopped in the middle (LOOM_MAX_PREEMPTIONS=4 takes minutes). Then transfers once more, as between hosts.
+loom: export RUSTFLAGS := --cfg loom
+loom: export RUST_BACKTRACE := 0
+loom: export CARGO_TARGET_DIR := target/loom
 loom:
-	@RUSTFLAGS='--cfg loom' RUST_BACKTRACE=0 CARGO_TARGET_DIR=target/loom $(LIMITED) 30m cargo test --locked --quiet \
-	    --package hyperslab-real --package hyperslab --lib -- --show-output sync::tests queue::models line::tests
+	@$(LIMITED) 30m cargo test --locked --quiet --package hyperslab-real --package hyperslab --lib -- --show-output \
+	    sync::tests queue::models line::tests
+	@HYPERSLAB_DIRECT=0 $(LIMITED) 10m cargo test --locked --quiet --package hyperslab-real --lib -- --show-output \
+	    sync::tests::couriers
+
+TESTS ?= tests/python
+
+asan: $(VENV)/.requirements
+	@$(LIMITED) 120m scripts/asan $(BIN)/python $(TESTS)
 
 # ---- measurements ----------------------------------------------------------------------------------------------
 
