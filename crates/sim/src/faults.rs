@@ -13,6 +13,8 @@ pub enum Seam {
     Names,
     /// Its messages of agreements.
     Signals,
+    /// Its messages with data.
+    Pieces,
 }
 
 /// What goes wrong there.
@@ -20,9 +22,10 @@ pub enum Seam {
 pub enum Harm {
     /// The request fails, and does nothing. A message does not: it is late instead.
     Fails,
-    /// It is done so much later \[ns\].
+    /// It is done so much later \[ns\]; of messages with data, so are all that follow to the same rank.
     Late(u64),
-    /// It is never answered. A message is not lost: its sender stalls instead.
+    /// It is never answered. A message of agreements is not lost: its sender stalls instead. A message with data is, and all that
+    /// follow to the same rank: the way there is cut.
     Lost,
     /// The rank stops for so long, and comes back \[ns\].
     Stalls(u64),
@@ -50,6 +53,7 @@ impl fmt::Display for Mishap {
             Seam::Store => ("request to files", "answered"),
             Seam::Names => ("change of names", "answered"),
             Seam::Signals => ("message of agreements", "delivered"),
+            Seam::Pieces => ("message with data", "delivered"),
         };
         let seconds = |ns: u64| ns as f64 / 1e9;
         match self.harm {
@@ -77,7 +81,7 @@ impl Faults {
         let mut random = fastrand::Rng::with_seed(seed ^ 0xFA_0175);
         let longest = limits.storage.max(limits.progress).max(limits.arrival).as_nanos() as u64;
         let mut mishap = || {
-            let seam = [Seam::Store, Seam::Names, Seam::Signals][random.usize(0..3)];
+            let seam = [Seam::Store, Seam::Names, Seam::Signals, Seam::Pieces][random.usize(0..4)];
             // Names are rank 0's business.
             let rank = if seam == Seam::Names { 0 } else { random.u32(0..ranks) };
             // Mostly at the first of them, but up to the 23rd.
@@ -86,7 +90,7 @@ impl Faults {
             let ns = random.u64(1..longest * 5 / 4);
             let harm = [Harm::Fails, Harm::Late(ns), Harm::Lost, Harm::Stalls(ns), Harm::Dies][random.usize(0..5)];
             let harm = match (seam, harm) {
-                (Seam::Signals, Harm::Fails) => Harm::Late(ns),
+                (Seam::Signals | Seam::Pieces, Harm::Fails) => Harm::Late(ns),
                 (Seam::Signals, Harm::Lost) => Harm::Stalls(ns),
                 (_, harm) => harm,
             };
@@ -104,13 +108,13 @@ impl Faults {
 pub(crate) struct Upcoming {
     mishaps: Vec<Mishap>,
     /// Requests so far, by seam.
-    counts: [u64; 3],
+    counts: [u64; 4],
 }
 
 impl Upcoming {
     pub(crate) fn of(faults: &Faults, rank: u32) -> Upcoming {
         let of = |mishap: &&Mishap| mishap.rank == rank;
-        Upcoming { mishaps: faults.mishaps.iter().filter(of).copied().collect(), counts: [0; 3] }
+        Upcoming { mishaps: faults.mishaps.iter().filter(of).copied().collect(), counts: [0; 4] }
     }
 
     /// What goes wrong at the next request, if anything.

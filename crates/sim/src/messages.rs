@@ -37,6 +37,8 @@ struct Pair {
     recvs: VecDeque<End>,
     /// Questions for the first of the receives that have reached the sender.
     asked: u64,
+    /// Nothing is sent before \[ns\].
+    held_ns: u64,
 }
 
 /// Messages under way, by receiver and sender.
@@ -78,6 +80,14 @@ impl Machine {
         self.meet(from, to);
     }
 
+    /// Holds back what a rank sends to another one, until then or for good \[ns\].
+    pub(crate) fn hold_back(&mut self, from: u32, to: u32, until_ns: Option<u64>) {
+        self.pairs.of(from, to).held_ns = until_ns.unwrap_or(u64::MAX);
+        if let Some(at) = until_ns {
+            self.kernel.at(at, move |machine| machine.meet(from, to));
+        }
+    }
+
     pub(crate) fn recv(&mut self, from: u32, to: u32, ticket: Ticket, parts: Vec<Part>) {
         let end = End::new(ticket, parts);
         let asks = self.asks(from, to) && (end.slot || self.profile.messages.requests == Requests::All);
@@ -103,12 +113,12 @@ impl Machine {
     /// Starts the messages of a pair whose ends have met.
     fn meet(&mut self, from: u32, to: u32) {
         while let Some(pair) = self.pairs.0[to as usize].get_mut(&from) {
-            if pair.asked == 0 || pair.sends.is_empty() {
+            if pair.asked == 0 || pair.sends.is_empty() || self.kernel.now_ns() < pair.held_ns {
                 return;
             }
             let (Some(mut send), Some(mut recv)) = (pair.sends.pop_front(), pair.recvs.pop_front()) else { return };
             pair.asked -= 1;
-            if pair.sends.is_empty() && pair.recvs.is_empty() {
+            if pair.sends.is_empty() && pair.recvs.is_empty() && pair.held_ns == 0 {
                 self.pairs.0[to as usize].remove(&from);
             }
             let (bytes, runs) = self.extent(from, to, &send.parts, &recv.parts);

@@ -321,6 +321,8 @@ impl<'a, 's> Stage<'a, 's> {
         let lived = if self.guarded { Ok(()) } else { rank.party.pump(&mut rank.world) };
         let lived = lived.and_then(|()| self.live(rank, number));
         match lived {
+            // What it came to nobody hears.
+            _ if self.guarded && rank.world.is_dead() => return Ok(()),
             Err(fault) if self.guarded => rank.end = Some(LifeEnd::Failed(rank.scene, fault)),
             lived => lived?,
         }

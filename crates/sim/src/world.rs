@@ -25,6 +25,8 @@ pub struct RankWorld {
     pace: Pace,
     /// What is to go wrong.
     watched: Upcoming,
+    /// Whether it has died: what it would still do before it is looked after next, it does not.
+    dead: bool,
     /// How long it has dozed since it was looked after last \[ns\].
     dozed_ns: u64,
 }
@@ -37,7 +39,7 @@ impl RankWorld {
         pace: Pace,
         watched: Upcoming,
     ) -> RankWorld {
-        RankWorld { machine: machine.clone(), rank, names, pace, watched, dozed_ns: 0 }
+        RankWorld { machine: machine.clone(), rank, names, pace, watched, dead: false, dozed_ns: 0 }
     }
 
     /// What goes wrong at the next request of this seam; a rank that stops does so now.
@@ -50,6 +52,7 @@ impl RankWorld {
             Harm::Dies => {
                 machine.stop(self.rank, DEAD);
                 self.names.die();
+                self.dead = true;
             }
             _ => {}
         }
@@ -64,7 +67,10 @@ impl RankWorld {
             Some(Harm::Late(ns)) => machine.hold_desk(self.rank, Some(now + ns)),
             Some(Harm::Lost) => machine.hold_desk(self.rank, None),
             Some(Harm::Stalls(ns)) => machine.stop(self.rank, now + ns),
-            Some(Harm::Dies) => machine.stop(self.rank, DEAD),
+            Some(Harm::Dies) => {
+                machine.stop(self.rank, DEAD);
+                self.dead = true;
+            }
             Some(Harm::Fails) | None => {}
         }
     }
@@ -93,6 +99,11 @@ impl RankWorld {
     /// Whether this rank has stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         self.machine.borrow().is_stopped(self.rank)
+    }
+
+    /// Whether it has died.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead
     }
 
     /// Has this rank looked after at a moment \[ns\], whatever happens until then.
@@ -201,7 +212,20 @@ impl Transport for RankWorld {
     }
 
     fn send(&mut self, ticket: Ticket, to: u32, parts: Vec<Part>) {
-        self.machine.borrow_mut().send(self.rank, to, ticket, parts);
+        let (harm, rank) = (self.harm(Seam::Pieces), self.rank);
+        let mut machine = self.machine.borrow_mut();
+        match harm {
+            Some(Harm::Late(ns)) => {
+                let until = machine.kernel.now_ns() + ns;
+                machine.hold_back(rank, to, Some(until));
+            }
+            Some(Harm::Lost) => machine.hold_back(rank, to, None),
+            _ => {}
+        }
+        if self.dead {
+            return;
+        }
+        machine.send(rank, to, ticket, parts);
     }
 
     fn recv(&mut self, ticket: Ticket, from: u32, parts: Vec<Part>) {
@@ -220,8 +244,7 @@ impl Transport for RankWorld {
                 let at = machine.kernel.now_ns() + ns;
                 machine.kernel.at(at, move |machine| machine.signal(rank, to, bytes));
             }
-            // It is not sent any more.
-            Some(Harm::Dies) => {}
+            _ if self.dead => {}
             _ => machine.signal(rank, to, bytes),
         }
     }
@@ -245,8 +268,9 @@ impl Store for RankWorld {
                 let at = machine.kernel.now_ns() + ns;
                 machine.kernel.at(at, move |machine| machine.submit(rank, ticket, request));
             }
-            Some(Harm::Lost | Harm::Dies) => {}
-            Some(Harm::Stalls(_)) | None => machine.submit(rank, ticket, request),
+            Some(Harm::Lost) => {}
+            _ if self.dead => {}
+            _ => machine.submit(rank, ticket, request),
         }
     }
 

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use hyperslab::{
-    ArrayWrite, Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, OpenOptions, ReadOptions, Section, Step, Store,
+    ArrayWrite, Comm, Contents, Dim, Distribution, ElementType, File, FileArray, FileStep, Hdf5Options, Kind,
+    LocalArray, Location, MemoryTree, Mode, NetcdfOptions, OpenOptions, Order, ReadOptions, Section, Step, Store,
     WriteOptions,
 };
 use hyperslab_lab::imagined::{ChosenCall, ProgramPart, ProgramState, Programs};
@@ -145,6 +146,94 @@ pub(crate) fn zarr_program() -> Vec<(bool, ProgramPart)> {
             store.close()
         }),
     ]
+}
+
+fn opened<'a>(kept: &'a mut ProgramState) -> &'a mut File {
+    kept.get_mut("file").and_then(|kept| kept.downcast_mut()).expect("it is open")
+}
+
+fn closed(kept: &mut ProgramState) -> Result<(), hyperslab::Error> {
+    kept.remove("file").and_then(|kept| kept.downcast::<File>().ok()).expect("it is open").close()
+}
+
+/// Opens a file for one of the programs below.
+pub(crate) type OpensFile = fn(&Comm, Location, Mode) -> Result<File, hyperslab::Error>;
+
+pub(crate) fn hdf5(comm: &Comm, at: Location, mode: Mode) -> Result<File, hyperslab::Error> {
+    File::open_hdf5(comm, at, mode, OpenOptions::default(), Hdf5Options::default())
+}
+
+pub(crate) fn netcdf(comm: &Comm, at: Location, mode: Mode) -> Result<File, hyperslab::Error> {
+    let options = NetcdfOptions::default();
+    let options = if mode == Mode::Write { options.unlimited("time") } else { options };
+    File::open_netcdf(comm, at, mode, OpenOptions::default(), options)
+}
+
+pub(crate) fn raw(comm: &Comm, at: Location, mode: Mode) -> Result<File, hyperslab::Error> {
+    let element = ElementType::native(Kind::Float64);
+    let arrays = ["a", "b"].map(|name| FileArray { name: name.into(), shape: SHAPE.to_vec(), element });
+    let arrays = if mode == Mode::Write { &[][..] } else { &arrays };
+    let contents = Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays };
+    File::open(comm, at, mode, OpenOptions::default(), contents)
+}
+
+/// Makes a file of two arrays, opens it again, changes a section of one in place, and appends to the other and makes a step
+/// where the format can.
+pub(crate) fn file_program(name: &'static str, opens: OpensFile) -> Vec<(bool, ProgramPart)> {
+    let path = || Location::from(Path::new(name));
+    let opening = move |mode| {
+        does(false, move |comm: &Comm, kept: &mut ProgramState| {
+            kept.insert("file".into(), Box::new(opens(comm, path(), mode)?));
+            Ok(())
+        })
+    };
+    let new = match name.ends_with(".nc") {
+        true => WriteOptions::default().dimension_names(vec![Some("time".into()), Some("x".into())]),
+        false => WriteOptions::default(),
+    };
+    let new = match name.ends_with(".h5") {
+        true => new.chunks(vec![4, 10]).maxshape(vec![None, Some(SHAPE[1])]),
+        false => new,
+    };
+    let mut all = vec![
+        opening(Mode::Write),
+        does(true, move |comm, kept| {
+            let asks = [("a", 0.0), ("b", 500.0)]
+                .map(|(name, begin)| ArrayWrite::new(name, part(comm.rank(), &rows(), begin), rows()));
+            opened(kept).write(&asks, &new).map(drop)
+        }),
+        does(false, |_, kept| closed(kept)),
+        opening(Mode::Update),
+        does(true, |comm, kept| {
+            let ask = ArrayWrite::new("a", part(comm.rank(), &columns(), 2000.0), columns());
+            opened(kept).write(&[ask], &WriteOptions::default().section(Section::whole(&SHAPE))).map(drop)
+        }),
+    ];
+    if !name.ends_with(".raw") {
+        all.push(does(true, |comm, kept| {
+            let asks = [("a", 2120.0), ("b", 620.0)]
+                .map(|(name, begin)| ArrayWrite::new(name, part(comm.rank(), &rows(), begin), rows()));
+            opened(kept).append(&asks, 0, &WriteOptions::default()).map(drop)
+        }));
+    }
+    if name.ends_with(".h5") {
+        all.push(does(false, |_, kept| {
+            let step = opened(kept).step("step0", Default::default(), false)?;
+            kept.insert("step".into(), Box::new(step));
+            Ok(())
+        }));
+        all.push(does(true, |comm, kept| {
+            let step: &mut FileStep = kept.get_mut("step").and_then(|kept| kept.downcast_mut()).expect("it is begun");
+            let ask = ArrayWrite::new("c", part(comm.rank(), &rows(), 9000.0), rows());
+            step.group.write(&[ask], &WriteOptions::default()).map(drop)
+        }));
+        all.push(does(false, |_, kept| {
+            let step = kept.remove("step").and_then(|kept| kept.downcast::<FileStep>().ok()).expect("it is begun");
+            step.publish()
+        }));
+    }
+    all.push(does(false, |_, kept| closed(kept)));
+    all
 }
 
 /// Fresh memory for a part.
