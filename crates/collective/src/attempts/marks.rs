@@ -259,6 +259,8 @@ impl Opening {
 
     /// The update ended in the middle: its marker stays without an owner, and the next opening names it.
     pub fn leave_unfinished(&self, marker: Marker) {
+        // Whoever takes it over puts away what this update may still rename, also in the same opening.
+        self.state().updates = None;
         if !self.names().exists(&marker.name) {
             // It went with what was replaced meanwhile, and what is there now may have parts of the update.
             let _ = self.names().write(&marker.name, &disowned_line(), false);

@@ -5,6 +5,7 @@ use hyperslab::{
     Kind, LocalArray, MemoryTree, Mode, NetcdfOptions, OpenOptions, Order, ReadOptions, Section, Sections, Store,
     WriteOptions,
 };
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Elements of each array at first.
@@ -31,6 +32,16 @@ pub(crate) struct Subject {
     pub(crate) together: usize,
     /// Opens it for writing and closes it, which clears up.
     pub(crate) tidy: fn(&MemoryTree),
+}
+
+thread_local! {
+    /// Whether a program of this thread repeats a call that failed, once, in the same opening.
+    pub(crate) static REPEATS: Cell<bool> = const { Cell::new(false) };
+}
+
+fn again<T>(call: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    let is_final = |error: &Error| !REPEATS.get() || error.is_unsynced();
+    call().or_else(|error| if is_final(&error) { Err(error) } else { call() })
 }
 
 fn alone() -> Comm {
@@ -104,9 +115,9 @@ fn see_store(tree: &MemoryTree) -> Looked {
     Ok((seen, store.unfinished().to_vec()))
 }
 
-fn in_store(tree: &MemoryTree, run: impl FnOnce(&Store) -> Result<(), Error>) -> Result<(), Error> {
-    let store = open(tree, Mode::Update)?;
-    let done = run(&store);
+fn in_store(tree: &MemoryTree, run: impl Fn(&Store) -> Result<(), Error>) -> Result<(), Error> {
+    let store = again(|| open(tree, Mode::Update))?;
+    let done = again(|| run(&store));
     done.and(store.close())
 }
 
@@ -154,8 +165,8 @@ const ZARR: &[(&str, Run)] = &[
     ("attributes of the group", |tree, value| in_store(tree, |store| store.edit_attributes("", &marked(value)))),
     ("consolidate", |tree, _| in_store(tree, Store::consolidate)),
     ("mode w", |tree, value| {
-        let store = open(tree, Mode::Write)?;
-        let done = store.write(&[full("z", value)], &chunked()).map(drop);
+        let store = again(|| open(tree, Mode::Write))?;
+        let done = again(|| store.write(&[full("z", value)], &chunked()).map(drop));
         done.and(store.close())
     }),
 ];
@@ -185,9 +196,9 @@ fn hdf5(tree: &MemoryTree, mode: Mode) -> Result<File, Error> {
 
 type Opens = fn(&MemoryTree, Mode) -> Result<File, Error>;
 
-fn in_file(opened: Result<File, Error>, run: impl FnOnce(&File) -> Result<(), Error>) -> Result<(), Error> {
-    let file = opened?;
-    match run(&file) {
+fn in_file(opens: impl Fn() -> Result<File, Error>, run: impl Fn(&File) -> Result<(), Error>) -> Result<(), Error> {
+    let file = again(opens)?;
+    match again(|| run(&file)) {
         Ok(()) => file.close(),
         Err(error) => {
             file.discard();
@@ -208,70 +219,82 @@ fn see_file(tree: &MemoryTree, opens: Opens) -> Looked {
     Ok((seen, file.unfinished().to_vec()))
 }
 
-fn make_file(opened: Result<File, Error>, options: &WriteOptions) {
-    in_file(opened, |file| file.write(&[full("a", 1.0), full("b", 1.0)], options).map(drop)).unwrap();
+fn make_file(opens: impl Fn() -> Result<File, Error>, options: &WriteOptions) {
+    in_file(opens, |file| file.write(&[full("a", 1.0), full("b", 1.0)], options).map(drop)).unwrap();
 }
 
 const RAW: &[(&str, Run)] = &[
     ("replace", |tree, value| {
-        in_file(raw(tree, Mode::Write), |file| {
-            file.write(&[full("a", value), full("b", value)], &WriteOptions::default()).map(drop)
-        })
+        in_file(
+            || raw(tree, Mode::Write),
+            |file| file.write(&[full("a", value), full("b", value)], &WriteOptions::default()).map(drop),
+        )
     }),
     ("section", |tree, value| {
         let (section, extent) = middle();
         let options = WriteOptions::default().section(section);
-        in_file(raw(tree, Mode::Update), |file| file.write(&[ask("a", extent, value)], &options).map(drop))
+        in_file(|| raw(tree, Mode::Update), |file| file.write(&[ask("a", extent, value)], &options).map(drop))
     }),
 ];
 
 const NETCDF: &[(&str, Run)] = &[
     ("replace", |tree, value| {
-        in_file(netcdf(tree, Mode::Write), |file| file.write(&[full("a", value)], &WriteOptions::default()).map(drop))
+        in_file(
+            || netcdf(tree, Mode::Write),
+            |file| file.write(&[full("a", value)], &WriteOptions::default()).map(drop),
+        )
     }),
     ("append", |tree, value| {
-        in_file(netcdf(tree, Mode::Update), |file| {
-            file.append(&[ask("a", 2, value), ask("b", 2, value)], 0, &WriteOptions::default()).map(drop)
-        })
+        in_file(
+            || netcdf(tree, Mode::Update),
+            |file| file.append(&[ask("a", 2, value), ask("b", 2, value)], 0, &WriteOptions::default()).map(drop),
+        )
     }),
     ("section", |tree, value| {
         let (section, extent) = middle();
         let options = WriteOptions::default().section(section);
-        in_file(netcdf(tree, Mode::Update), |file| file.write(&[ask("a", extent, value)], &options).map(drop))
+        in_file(|| netcdf(tree, Mode::Update), |file| file.write(&[ask("a", extent, value)], &options).map(drop))
     }),
 ];
 
 const HDF5: &[(&str, Run)] = &[
     ("replace", |tree, value| {
-        in_file(hdf5(tree, Mode::Write), |file| file.write(&[full("a", value)], &growing()).map(drop))
+        in_file(|| hdf5(tree, Mode::Write), |file| file.write(&[full("a", value)], &growing()).map(drop))
     }),
     ("new", |tree, value| {
-        in_file(hdf5(tree, Mode::Update), |file| {
-            file.write(&[full("x", value), full("y", value)], &growing()).map(drop)
-        })
+        in_file(
+            || hdf5(tree, Mode::Update),
+            |file| file.write(&[full("x", value), full("y", value)], &growing()).map(drop),
+        )
     }),
     ("append", |tree, value| {
-        in_file(hdf5(tree, Mode::Update), |file| {
-            file.append(&[ask("a", 4, value)], 0, &WriteOptions::default()).map(drop)
-        })
+        in_file(
+            || hdf5(tree, Mode::Update),
+            |file| file.append(&[ask("a", 4, value)], 0, &WriteOptions::default()).map(drop),
+        )
     }),
     ("section", |tree, value| {
         let (section, extent) = middle();
         let options = WriteOptions::default().section(section);
-        in_file(hdf5(tree, Mode::Update), |file| file.write(&[ask("a", extent, value)], &options).map(drop))
+        in_file(|| hdf5(tree, Mode::Update), |file| file.write(&[ask("a", extent, value)], &options).map(drop))
     }),
-    ("attributes", |tree, value| in_file(hdf5(tree, Mode::Update), |file| file.edit_attributes("a", &marked(value)))),
-    ("delete", |tree, _| in_file(hdf5(tree, Mode::Update), |file| file.delete("a"))),
-    ("rename", |tree, _| in_file(hdf5(tree, Mode::Update), |file| file.rename("a", "x"))),
+    ("attributes", |tree, value| {
+        in_file(|| hdf5(tree, Mode::Update), |file| file.edit_attributes("a", &marked(value)))
+    }),
+    ("delete", |tree, _| in_file(|| hdf5(tree, Mode::Update), |file| file.delete("a"))),
+    ("rename", |tree, _| in_file(|| hdf5(tree, Mode::Update), |file| file.rename("a", "x"))),
     ("step", |tree, value| {
-        in_file(hdf5(tree, Mode::Update), |file| {
-            let step = file.step("s", Default::default(), false)?;
-            if let Err(error) = step.group.write(&[full("x", value)], &growing()) {
-                step.discard();
-                return Err(error);
-            }
-            step.publish()
-        })
+        in_file(
+            || hdf5(tree, Mode::Update),
+            |file| {
+                let step = file.step("s", Default::default(), false)?;
+                if let Err(error) = step.group.write(&[full("x", value)], &growing()) {
+                    step.discard();
+                    return Err(error);
+                }
+                step.publish()
+            },
+        )
     }),
 ];
 
@@ -287,7 +310,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "raw",
-        make: |tree| make_file(raw(tree, Mode::Write), &WriteOptions::default()),
+        make: |tree| make_file(|| raw(tree, Mode::Write), &WriteOptions::default()),
         deeds: RAW,
         see: |tree| see_file(tree, raw),
         together: 1,
@@ -297,7 +320,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         name: "netcdf",
         make: |tree| {
             let names = vec![Some("time".to_string())];
-            make_file(netcdf(tree, Mode::Write), &WriteOptions::default().dimension_names(names));
+            make_file(|| netcdf(tree, Mode::Write), &WriteOptions::default().dimension_names(names));
         },
         deeds: NETCDF,
         see: |tree| see_file(tree, netcdf),
@@ -306,7 +329,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "hdf5",
-        make: |tree| make_file(hdf5(tree, Mode::Write), &growing()),
+        make: |tree| make_file(|| hdf5(tree, Mode::Write), &growing()),
         deeds: HDF5,
         see: |tree| see_file(tree, hdf5),
         together: 1,

@@ -6,6 +6,7 @@ pub(crate) mod deeds;
 use hyperslab::{FaultKind, MemoryTree};
 use hyperslab_world::{Fault, TreeDeed, Witness};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Where the two change over, by the number of the request before which that is, of both together; who begins; and who dies
@@ -138,4 +139,31 @@ pub(crate) fn play<T: Send>(
     });
     let mut turns = stile.locked();
     Played { results, requests: turns.requests, died: turns.dead.contains(&true), log: std::mem::take(&mut turns.log) }
+}
+
+/// Lets one request fail.
+pub(crate) struct FailsOnce {
+    left: AtomicU64,
+}
+
+impl FailsOnce {
+    /// After so many.
+    pub(crate) fn after(requests: u64) -> Arc<FailsOnce> {
+        Arc::new(FailsOnce { left: AtomicU64::new(requests + 1) })
+    }
+
+    /// Whether it has come to that.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl Witness for FailsOnce {
+    fn before(&self, _deed: TreeDeed<'_>) -> Result<(), Fault> {
+        let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match before {
+            Ok(1) => Err(Fault::new(FaultKind::Storage, "an error of the disk, once")),
+            _ => Ok(()),
+        }
+    }
 }
