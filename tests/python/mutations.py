@@ -35,7 +35,8 @@ PARTS = (
 
 @dataclass(frozen=True)
 class Mutation:
-    """A patch, why it is wrong, and what finds it: a test of pytest, ``cargo CRATE TEST``, or ``loom CRATE MODEL``."""
+    """A patch, why it is wrong, and what finds it: a test of pytest, ``cargo CRATE TEST`` (or
+    ``lib``), or ``loom CRATE MODEL``."""
 
     name: str
     why: str
@@ -83,7 +84,17 @@ def found(mutation: Mutation, copy: Path, target: Path) -> bool:
         environment = os.environ | {"CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable}
         if mutation.finder.startswith("cargo "):
             _, crate, test = mutation.finder.split()
-            command = ["cargo", "test", "-q", "--locked", "-p", crate, "--test", test]
+            command = [
+                "cargo",
+                "test",
+                "-q",
+                "--locked",
+                "-p",
+                crate,
+                *(["--lib"] if test == "lib" else ["--test", test]),
+            ]
+            # What does not compile finds nothing.
+            subprocess.run([*command, "--no-run"], cwd=copy, env=environment, check=True)
             return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode != 0
         if mutation.finder.startswith("loom "):
             _, crate, model = mutation.finder.split()

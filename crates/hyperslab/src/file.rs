@@ -8,6 +8,7 @@ mod form;
 pub(crate) mod hdf5;
 mod looking;
 pub(crate) mod netcdf;
+mod policy;
 mod putting;
 mod reading;
 mod requests;

@@ -268,3 +268,26 @@ pub(crate) fn mount(directory: &Path) -> Option<(u64, u32, u32)> {
 pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_made_or_opened_by_a_link() {
+        let path = std::env::temp_dir().join(format!("hyperslab-below-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("inside")).unwrap();
+        std::fs::write(path.join("elsewhere"), b"kept").unwrap();
+        std::os::unix::fs::symlink("../elsewhere", path.join("inside/link")).unwrap();
+        std::os::unix::fs::symlink("../not there", path.join("inside/empty")).unwrap();
+        for name in ["inside/link", "inside/empty"] {
+            let spot = Spot::find(root(&path).unwrap(), Path::new(name)).unwrap();
+            assert!(spot.create().is_err() && spot.create_new().is_err(), "{name}");
+            assert!(spot.open().is_err() && spot.open_shared().is_err(), "{name}");
+            assert!(spot.open_to_append().is_err() && spot.open_to_sync().is_err(), "{name}");
+        }
+        assert_eq!(std::fs::read(path.join("elsewhere")).unwrap(), b"kept");
+        assert!(!path.join("not there").exists());
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+}

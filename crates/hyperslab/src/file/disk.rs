@@ -1,5 +1,6 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
+use super::policy::{LOOKS_MAX, NPY_HEADER_MAX};
 use crate::error::format_fault;
 use crate::zarr::Mode;
 use hyperslab_collective::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
@@ -7,12 +8,6 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
 use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Publishing, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
-
-/// How often a file is looked at that somebody replaces meanwhile.
-const LOOKS_MAX: u32 = 100;
-
-/// Longest header of an npy file that is looked for \[B\].
-const NPY_HEADER_MAX: u64 = 1 << 20;
 
 /// The name of the file that says that an update has not ended.
 pub(super) fn marker(name: &str) -> String {

@@ -148,7 +148,7 @@ pub(crate) fn zarr_program() -> Vec<(bool, ProgramPart)> {
     ]
 }
 
-fn opened<'a>(kept: &'a mut ProgramState) -> &'a mut File {
+fn opened(kept: &mut ProgramState) -> &mut File {
     kept.get_mut("file").and_then(|kept| kept.downcast_mut()).expect("it is open")
 }
 

@@ -1,0 +1,7 @@
+//! Numbers that somebody may want to change.
+
+/// How often a file is looked at that somebody replaces meanwhile.
+pub(super) const LOOKS_MAX: u32 = 100;
+
+/// Longest header of an npy file that is looked for \[B\].
+pub(super) const NPY_HEADER_MAX: u64 = 1 << 20;
