@@ -129,7 +129,8 @@ test: $(VENV)/.requirements
 	@$(MAKE) --no-print-directory test-rust
 	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)'" \
 	    '$(MAKE) --no-print-directory test-beside'
-	@$(MAKE) --no-print-directory test-openmpi MARKS='mpi and alone and not long'
+	@$(MAKE) --no-print-directory test-openmpi MARKS='mpi and alone and not long' \
+	    LEFT_OUT='--deselect tests/python/test_faults.py --deselect tests/python/test_budget.py'
 	@$(MAKE) --no-print-directory test-alone
 
 lint: format clippy
@@ -157,10 +158,11 @@ types: setup
 
 MARKS ?= mpi and not long
 
-# The tests of the benchmark, which starts launches of its own, run under MPICH only.
+# The tests of the benchmark, which starts launches of its own, run under MPICH only; so do, but for `make test-long`, those of
+# faults and memory that wait for nothing else.
 test-openmpi: $(VENV_OPENMPI)/.package
 	@$(OPENMPI) $(LIMITED) 25m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m '$(MARKS)' \
-	    --deselect tests/python/test_regret.py
+	    --deselect tests/python/test_regret.py $(LEFT_OUT)
 
 test-python: setup
 	@$(LIMITED) 25m $(BIN)/python -m pytest -m 'not long'
