@@ -38,9 +38,19 @@ def told(case: str, variables: dict[str, str]) -> Any:
     return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize("how", ["overwrite", "other chunks", "mode w", "raw"])
-def test_what_is_replaced_while_it_is_read_is_an_error(how: str, preloaded: dict[str, str]) -> None:
-    assert told(f"read_beside:{how}", preloaded) == {"end": "StorageError", "other": "ok", "values": []}
+@pytest.mark.parametrize(
+    ("how", "end", "values"),
+    [
+        ("overwrite", "ok", [3.0]),
+        ("other chunks", "ok", [3.0]),
+        ("mode w", "NotFoundError", []),
+        ("raw", "StorageError", []),
+    ],
+)
+def test_what_is_replaced_while_it_is_read_is_no_mixture(
+    how: str, end: str, values: list[float], preloaded: dict[str, str]
+) -> None:
+    assert told(f"read_beside:{how}", preloaded) == {"end": end, "other": "ok", "values": values}
 
 
 @pytest.mark.parametrize("how", ["overwrite", "mode w", "raw", "raw by a link"])

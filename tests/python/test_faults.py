@@ -33,7 +33,7 @@ from mpi_launch import environment, run_ranks
 HERE = Path(__file__).parent
 RANKS = 4
 #: For each operation, in the ordinary tests; and for each of its strategies, in those that take long.
-FAULTS = 8
+FAULTS = 4
 FAULTS_LONG = 40
 #: How many cases that went wrong are shown.
 SHOWN = 20

@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 #: Ranks of a lane of `mpi_programs.kills`: those of an attempt, and one for another job.
 LANE_RANKS = RANKS + 1
 #: Cases in the ordinary tests, in lanes that run at the same time.
-CASES = 20
+CASES = 10
 LANES = 4
 #: Of the cases of a lane, the last ones are deaths, each of which takes a rank away.
 DEATHS = 1
@@ -43,7 +43,7 @@ CASE_SECONDS = 120.0
 #: How many cases of a launch at most, before others start.
 LAUNCH_CASES = 8
 #: For each operation, calls at which a process is killed in the ordinary tests.
-POINTS = 5
+POINTS = 3
 #: How many cases that went wrong are shown.
 SHOWN = 10
 

@@ -65,18 +65,19 @@ impl Expected {
     /// Whether what is seen is right after these outcomes.
     fn check(&self, results: &[Result<(), Error>; 2], seen: &Seen) -> Result<(), String> {
         let kinds = [0, 1].map(|who| results[who].as_ref().err().map(Error::kind));
-        let may = |kind: FaultKind| {
+        let may = |who: usize, kind: FaultKind| {
+            let replaced = |error: &Error| error.message().contains("is not the one that was opened any more");
             // That somebody else is at it, or has been, in the middle of this; or that it is there, or not any more, or shorter.
             use FaultKind::{Busy, Exists, Invalid, NotFound, Outdated};
-            matches!(kind, Busy | Outdated | Exists | NotFound | Invalid)
+            matches!(kind, Busy | Outdated | Exists | NotFound | Invalid) || results[who].as_ref().is_err_and(replaced)
         };
         // Names that are published one after another are seen so, and somebody may have gone on with the first.
         let fine = match kinds {
             _ if results.iter().any(stays) => self.check_parts(seen, &[], 1).is_ok(),
             [None, None] => self.both.contains(seen),
-            [None, Some(kind)] => may(kind) && *seen == self.single[0],
-            [Some(kind), None] => may(kind) && *seen == self.single[1],
-            [Some(one), Some(other)] => may(one) && may(other) && *seen == self.before,
+            [None, Some(kind)] => may(1, kind) && *seen == self.single[0],
+            [Some(kind), None] => may(0, kind) && *seen == self.single[1],
+            [Some(one), Some(other)] => may(0, one) && may(1, other) && *seen == self.before,
         };
         if fine { Ok(()) } else { Err(format!("{results:?}: {seen:?}")) }
     }

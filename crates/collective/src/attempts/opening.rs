@@ -245,7 +245,8 @@ impl Opening {
             "'{}' is not the one that was opened any more: it was renamed, replaced or removed meanwhile",
             self.home.shown()
         );
-        Err(Fault::new(FaultKind::Outdated, text).hint("look at what is there now, and open it again"))
+        // To repeat the call would not help.
+        Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and open it again"))
     }
 
     /// The token of this opening.
