@@ -521,7 +521,11 @@ impl Names for StripedDirectory {
     fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
         let inner: Vec<String> = names.iter().map(|name| self.inner(name)).collect();
         let one = if let [name] = names { name } else { "" };
-        self.each(one, |_, directory, _| directory.sync_files(&inner))
+        self.each(one, |number, directory, _| {
+            // Small files lie in the first directory alone.
+            let is_here = |name: &&String| number == 0 || directory.exists(name) || !self.first().exists(name);
+            directory.sync_files(&inner.iter().filter(is_here).cloned().collect::<Vec<_>>())
+        })
     }
 
     fn reserve(&self, name: &str, bytes: u64) -> Result<bool, Fault> {

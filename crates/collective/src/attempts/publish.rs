@@ -21,8 +21,10 @@ impl Opening {
     pub fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
         let (from, to) = (self.file(), self.home.base.clone());
         if self.durable {
-            // Ranks sync what they write, and may have written nothing.
-            self.names().sync_files(std::slice::from_ref(&from))?;
+            // Ranks sync what they write, and may have written nothing. By the list of owners, an opening finds what is left to
+            // do of a file that has parts in several places.
+            let owners = Some(self.home.owners()).filter(|_| self.names().parts() > 1);
+            self.names().sync_files(&[Some(from.clone()), owners].into_iter().flatten().collect::<Vec<_>>())?;
         }
         let taken = || {
             let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
