@@ -83,11 +83,17 @@ class UnsyncedError(StorageError):
 
 
 class OutdatedError(StorageError):
-    """An array has changed since all ranks looked at it; calls look again by themselves, some times."""
+    """An array has changed since all ranks looked at it, or somebody replaced, renamed or removed it meanwhile.
+
+    Reads look again by themselves, some times.
+    """
 
 
 class BusyError(Error, builtins.BlockingIOError):
-    """Another program, or another part of this one, changes the same array or file in place."""
+    """Another program, or another part of this one, changes the same array or file in place.
+
+    Or it replaces one of several arrays that a call would replace together.
+    """
 
 
 class CorruptError(Error):
