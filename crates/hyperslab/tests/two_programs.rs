@@ -86,6 +86,10 @@ impl Expected {
     /// by chunk.
     fn check_parts(&self, seen: &Seen, unfinished: &[String], together: usize) -> Result<(), String> {
         let states: Vec<&Seen> = [&self.before].into_iter().chain(&self.single).chain(&self.both).collect();
+        let stays = |name: &&String| states.iter().all(|state| state.contains_key(*name));
+        if let Some(lost) = self.before.keys().filter(stays).find(|name| !seen.contains_key(*name)) {
+            return Err(format!("'{lost}' is lost: {seen:?}"));
+        }
         for (name, found) in seen {
             let known: Vec<&Vec<f64>> = states.iter().filter_map(|state| state.get(name)).collect();
             let is_named = unfinished.iter().any(|unfinished| unfinished.contains(name) || unfinished.contains("run."));
@@ -147,6 +151,9 @@ impl Pair {
             self.expected.check_parts(&seen, &unfinished, self.subject.together)?;
         } else {
             self.expected.check(&played.results, &seen)?;
+        }
+        if !played.died && played.results.iter().all(Result::is_ok) && !unfinished.is_empty() {
+            return Err(format!("both have ended, and are named: {unfinished:?}"));
         }
         (self.subject.tidy)(tree);
         let hidden: Vec<String> =
