@@ -1,22 +1,15 @@
-//! What fuzzers found once holds: each saved case is given to its target again (see `fuzz/`).
+//! What fuzzers found once holds, and so do files of other libraries.
 #![allow(clippy::disallowed_methods, reason = "tests may read files")]
 
 mod fuzzing;
+mod replay;
 
 use std::io::Read;
 use std::path::Path;
 
 #[test]
 fn saved_cases_hold() {
-    for (name, check) in fuzzing::TARGETS {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/cases").join(name);
-        let cases = std::fs::read_dir(&folder).unwrap_or_else(|_| panic!("no cases of {name}"));
-        for case in cases.map(|entry| entry.unwrap().path()) {
-            // Shown if it fails.
-            println!("{}", case.display());
-            check(&std::fs::read(&case).unwrap());
-        }
-    }
+    replay::replay(env!("CARGO_MANIFEST_DIR"), fuzzing::TARGETS);
 }
 
 #[test]
