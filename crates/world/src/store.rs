@@ -55,8 +55,9 @@ pub enum Request {
         moves: Moves,
         /// Whether to append the checksum, little-endian.
         checksum: bool,
-        /// Whether a reader must see the old object or the new one and nothing between. Otherwise the object is new
-        /// and hidden until it is published.
+        /// Whether a reader must see the old object or the new one and nothing between; of one that shall be durable on
+        /// return ([`Durability::Now`]) perhaps the old one until the next [`Request::Sync`], or for good where there is
+        /// none. Otherwise the object is new and hidden until it is published.
         replace: bool,
         /// As for [`Request::Write`].
         durability: Durability,

@@ -1,5 +1,8 @@
 //! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
+mod replacing;
+mod syncing;
+
 use super::at_hand;
 use super::coalescing::CoalescingWriter;
 use super::content::Scratch;
@@ -10,11 +13,12 @@ use super::job::{Answer, Answers, Job};
 use super::queue::Queue;
 use super::set::{DIRECT_DEPTH_MAX, Set};
 use super::whole_reader::ChecksumReader;
-use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, done, write_back};
+use crate::doing::{Doing, done};
 use crate::regular;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64};
 use hyperslab_layout::{Durability, Object};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket, Within};
+use replacing::{Replacing, replace_by};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -22,11 +26,6 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What goes to disk in one step of a sync \[B\].
-const SYNC_STEP_BYTES: u64 = 64 << 20;
-/// Requests from which on what they wrote, if it shall be durable, is sent to the disk at once \[B\]: shorter ones would make
-/// the disk's requests short.
-const SENT_ON_BYTES_MIN: u64 = 512 << 10;
 /// Files kept open between requests.
 const OPEN_FILES_MAX: usize = 8;
 /// Directories of which it is remembered where they are.
@@ -47,6 +46,8 @@ pub(super) struct Files {
     new: BTreeSet<PathBuf>,
     /// Written since the last sync.
     dirty: BTreeSet<PathBuf>,
+    /// Whole objects that take the place of others at the next sync.
+    replacing: Replacing,
     /// Rises while a sync comes forward.
     advance: Arc<AtomicU64>,
     /// Whether the disk may begin with what shall be durable.
@@ -65,6 +66,7 @@ impl Files {
             at_hand: BTreeMap::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
+            replacing: Replacing::default(),
             advance,
             sends_on,
             scratch: Scratch::default(),
@@ -274,7 +276,8 @@ impl Files {
         Ok(done(bytes, calls))
     }
 
-    /// Writes a whole object: straight, or beside it and then over it by a rename.
+    /// Writes a whole object: straight, or beside it and then over it by a rename. What shall be durable at once takes its
+    /// name when it is ([`Replacing`]).
     fn whole(
         &mut self,
         object: &Object,
@@ -295,8 +298,7 @@ impl Files {
         let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
         let hidden = made.transpose().map_err(failed)?;
         let file = hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?;
-        // What replaces an object is made durable at once.
-        let sends_on = !replace && self.sends_on(durability);
+        let sends_on = self.sends_on(durability);
         let going = sends_on.then_some(&*self.advance);
         let of_writer = Doing { verb: "writing", path: &target };
         let mut writer = CoalescingWriter::new(&file, of_writer, &mut self.scratch, summed).going(going);
@@ -308,20 +310,19 @@ impl Files {
                 return Err(fault);
             }
         };
-        if replace {
-            // The new bytes must be on disk before the name points to them, or a crash could leave neither.
-            file.sync_data().map_err(failed)?;
-            if let Some(hidden) = &hidden {
-                let placed = hidden.rename(&spot).inspect_err(|_| drop(hidden.unlink()));
-                placed.map_err(|error| doing.failed(" (rename into place)", &error))?;
+        if sends_on {
+            self.send_on(&path, &file, (0, moved.bytes), (moved.bytes, sent))?;
+        }
+        if let Some(hidden) = &hidden {
+            if durability == Durability::Now {
+                self.replacing.wait(object, target, path);
+                return Ok(Outcome::Done(moved));
             }
+            replace_by(hidden, &spot, &doing)?;
         }
         if durability > Durability::Cached {
             self.new.insert(path.clone());
             self.dirty.insert(path.clone());
-        }
-        if sends_on {
-            self.send_on(&path, &file, (0, moved.bytes), (moved.bytes, sent))?;
         }
         Ok(Outcome::Done(moved))
     }
@@ -383,154 +384,10 @@ impl Files {
         Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content, first }))
     }
 
-    /// What was written below, which is then no longer remembered.
-    fn take_dirty(&mut self, below: &[Object]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
-        let roots: Vec<PathBuf> = below.iter().flat_map(|name| self.paths(name).0).collect();
-        // A directory made for an object may lie above the object's own.
-        let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
-        let near = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root) || root.starts_with(path));
-        let (dirty, clean) = std::mem::take(&mut self.dirty).into_iter().partition(inside);
-        let (new, others) = std::mem::take(&mut self.new).into_iter().partition(near);
-        (self.dirty, self.new) = (clean, others);
-        (dirty, new)
-    }
-
-    /// Syncs files written, then the directories in which names were made.
-    fn sync(&mut self, below: &[Object]) -> Result<Outcome, Fault> {
-        self.settle();
-        let (dirty, new) = self.take_dirty(below);
-        let striped = |path: &PathBuf| self.sets.iter().any(|set| set.holds(path));
-        let (striped, dirty) = dirty.into_iter().partition(striped);
-        let calls = self.sync_parts(&striped)?;
-        self.sync_all(dirty, new, calls)
-    }
-
-    /// Syncs parts of striped files, each perhaps in a file system and on a disk of its own: all are set going at once.
-    fn sync_parts(&self, paths: &BTreeSet<PathBuf>) -> Result<u64, Fault> {
-        let mut files = Vec::with_capacity(paths.len());
-        for path in paths {
-            let doing = Doing { verb: "syncing", path };
-            match File::open(path) {
-                Ok(file) => files.push((path, file)),
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(doing.failed("", &error)),
-            }
-        }
-        for (path, file) in &files {
-            self.set_going(path, file)?;
-        }
-        for (path, file) in &files {
-            let synced =
-                self.sync_file(file, true).and_then(|()| File::open(path.parent().unwrap_or(path))?.sync_all());
-            synced.map_err(|error| Doing { verb: "syncing", path }.failed("", &error))?;
-        }
-        Ok(2 * files.len() as u64)
-    }
-
-    fn sync_all(&self, dirty: BTreeSet<PathBuf>, new: BTreeSet<PathBuf>, mut calls: u64) -> Result<Outcome, Fault> {
-        // Who made the name of a file that was only written to makes that durable.
-        let directories: BTreeSet<&Path> = new.iter().filter_map(|path| path.parent()).collect();
-        // Many files of a store are made durable by one call for its file system. A descriptor reports only errors
-        // that happen after it was opened, so it is opened first.
-        let mut holding = dirty.iter().filter_map(|path| path.parent());
-        let many = match holding.find(|directory| dirty.len() > SINGLE_SYNCS_MAX && directory.exists()) {
-            Some(directory) => Some(FileSystem::open(directory)?),
-            None => None,
-        };
-        let mut files = Vec::with_capacity(dirty.len().min(SINGLE_SYNCS_MAX));
-        for path in &dirty {
-            let doing = Doing { verb: "syncing", path };
-            let file = match File::open(path) {
-                Ok(file) => file,
-                // It was given up, or published under another name by a call that did not want it durable.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(doing.failed("", &error)),
-            };
-            calls += 1;
-            if many.is_some() {
-                self.sync_file(&file, false).map_err(|error| doing.failed("", &error))?;
-                continue;
-            }
-            // All are set going before the first is waited for: the blocks of each are then known when that commits the
-            // journal, and the others find little left to do (8 files of 8 KiB on ext4: 2.0 ms, so 1.0).
-            self.set_going(path, &file)?;
-            files.push((path, file));
-        }
-        for (path, file) in &files {
-            self.sync_file(file, true).map_err(|error| Doing { verb: "syncing", path }.failed("", &error))?;
-        }
-        if let Some(file_system) = many {
-            file_system.sync()?;
-            return Ok(done(0, calls + 1));
-        }
-        for directory in directories {
-            let doing = Doing { verb: "syncing", path: directory };
-            match File::open(directory).and_then(|file| file.sync_all()) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(doing.failed("", &error)),
-                _ => calls += 1,
-            }
-        }
-        Ok(done(0, calls))
-    }
-
-    /// Whether the disk begins with what shall be so durable.
-    fn sends_on(&self, durability: Durability) -> bool {
-        durability > Durability::Cached && self.sends_on.load(Ordering::Relaxed)
-    }
-
-    /// Sends to the disk what was just written and shall be durable, so that the disk works while more is copied: so many
-    /// bytes of a range, up to `sent` of which was sent before. Where most of it was not written just now, others may write in
-    /// between, to the same pages.
-    fn send_on(
-        &self,
-        path: &Path,
-        file: &File,
-        (start, end): (u64, u64),
-        (bytes, sent): (u64, u64),
-    ) -> Result<(), Fault> {
-        let in_one = end.saturating_sub(start) == bytes;
-        let start = if in_one { start.max(sent) } else { start };
-        let length = end.saturating_sub(start);
-        let short = bytes < SENT_ON_BYTES_MIN || length == 0;
-        if short || length > 2 * bytes {
-            return Ok(());
-        }
-        let sent = write_back(file, start, length, libc::SYNC_FILE_RANGE_WRITE);
-        self.advance.fetch_add(1, Ordering::Relaxed);
-        sent.map_err(|error| Doing { verb: "writing", path }.failed("", &error))
-    }
-
-    /// Sets all of a file's pages going, which may wait for room in the disk's queue, and so counts as progress.
-    fn set_going(&self, path: &Path, file: &File) -> Result<(), Fault> {
-        let going = write_back(file, 0, 0, libc::SYNC_FILE_RANGE_WRITE);
-        self.advance.fetch_add(1, Ordering::Relaxed);
-        going.map_err(|error| Doing { verb: "syncing", path }.failed("", &error))
-    }
-
-    /// Writes one file's pages to disk, in steps that count as progress, and, if this is all, makes sure of them and of
-    /// the metadata needed to find them.
-    fn sync_file(&self, file: &File, all: bool) -> io::Result<()> {
-        let length = file.metadata()?.len();
-        if length > SYNC_STEP_BYTES || !all {
-            // All pages are set going at once, so that the disk has a deep queue; then each step is waited for.
-            let write = libc::SYNC_FILE_RANGE_WRITE;
-            let wait = libc::SYNC_FILE_RANGE_WAIT_BEFORE | write | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-            write_back(file, 0, length, write)?;
-            for start in (0..length).step_by(SYNC_STEP_BYTES as usize) {
-                write_back(file, start, SYNC_STEP_BYTES, wait)?;
-                self.advance.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        if all {
-            file.sync_data()?;
-        }
-        self.advance.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
     /// Closes files: what is removed or unmounted later must not be held.
     pub(super) fn release(&mut self) {
         self.settle();
+        self.give_up_replacing();
         self.open.clear();
         self.grounds.release();
     }
