@@ -12,7 +12,8 @@
 //!     owner                             locked by the owner while he lives; the arrays that he updates in place
 //!     1-step-0001/ 2-array-rho/         attempts; of what replaces an array, the name tells which: 2-array.INODE-rho
 //!     3-updates/                        chunks that are to replace others
-//!     4-publish                         what one call publishes by several renames, until all are done
+//!     4-several/rho, p                  new arrays of one call, made by the ranks that handle storage
+//!     5-publish                         what one call publishes by several renames, until all are done
 //! ```
 //!
 //! Where nothing can be made beside a store, all this lies below `.hyperslab` in it. A raw file is its own root.
@@ -44,6 +45,7 @@ pub use opening::Opening;
 use opening::TURNS_MAX;
 pub use owner::is_token;
 use putting::ByMetadata;
+use records::SEVERAL;
 pub use records::{ARRAY, INSIDE, MARKER, STEP, is_torn};
 pub use recover::{Found, Whose, complete, drop_idle_marker};
 use renaming::ByRename;
@@ -117,6 +119,18 @@ impl Attempts {
     /// When somebody else makes the same, in a place where that cannot be done beside each other.
     pub fn begin(&self, new: &New) -> Result<String, Fault> {
         self.way.begin(self, new)
+    }
+
+    /// Begins several new things of a group, of which each is a directory in the one that is given: it is made by whoever
+    /// writes in it first. `None` where they must be begun one by one.
+    ///
+    /// # Errors
+    /// When the storage refuses.
+    pub fn begin_several(&self, group: &str) -> Result<Option<String>, Fault> {
+        match self.names().publishing() {
+            Publishing::Rename => self.directory(SEVERAL, group).map(Some),
+            Publishing::Metadata(_) => Ok(None),
+        }
     }
 
     /// Makes room for something new in what was begun and is hidden.

@@ -2,7 +2,7 @@
 
 use crate::Decode;
 use crate::agreement::{Agreement, Begin};
-use crate::alike::{Group, Lying, Parts, TOGETHER, Taken, groups, runs, transfer};
+use crate::alike::{Lying, Parts, TOGETHER, Taken, groups, runs, transfer};
 use crate::array::LocalArray;
 use crate::casting::check_cast;
 use crate::decision::Decision;
@@ -13,12 +13,12 @@ use crate::report::{Measured, Report};
 use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::{Nothing, Target};
-use crate::telling::{hear_stored, tell_stored};
+use crate::telling::opened::{Opening, hear, tell};
 use hyperslab_layout::{Casting, ElementType, Policies};
 use hyperslab_plan::{Direction, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Agreed, Compared, Limits, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked};
-use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
+use hyperslab_world::{Fault, FaultKind, Root, World};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -115,8 +115,7 @@ struct Opened {
 /// What a rank moves.
 struct Compiled {
     transfer: Arc<Transfer>,
-    decision: Decision,
-    roots: Vec<Root>,
+    opening: Opening,
     exposure: Exposure,
     vetted: Option<Fault>,
 }
@@ -259,15 +258,15 @@ impl Call {
     fn start(&mut self, world: &mut dyn World, party: &mut Party, agreed: Agreed) -> Result<Stage, Fault> {
         // All ranks make the same; one that cannot has met something that nobody could foresee.
         let compiled = self.compile(&agreed).map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
-        let Compiled { transfer, decision, roots, exposure, vetted } = compiled;
+        let Compiled { transfer, opening: Opening { decision, roots, beside }, exposure, vetted } = compiled;
         let transfer = transfer.among(party.size());
         self.times.1 = world.clock().stamp_ns();
         if let Some(trace) = &mut party.trace {
             trace.decides(Kind::Commit);
         }
         enter(world, roots);
-        let parameters = decision.parameters.clone();
-        let moving = Moving::begin(world, party, &self.what, (transfer.clone(), exposure), vetted, parameters);
+        let how = (decision.parameters.clone(), beside);
+        let moving = Moving::begin(world, party, &self.what, (transfer.clone(), exposure), vetted, how);
         self.opened = Some(Opened { transfer, decision });
         Ok(Stage::Moving(Box::new(moving?)))
     }
@@ -275,7 +274,7 @@ impl Call {
     /// Makes of what rank 0 told what this rank moves.
     fn compile(&mut self, agreed: &Agreed) -> Result<Compiled, Fault> {
         let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense");
-        let (decision, roots, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
+        let (opening, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
         let moves = (self.direction, self.policies, self.at.1);
         let (transfer, taken) = transfer(&self.arrays, &groups, agreed.votes, moves)?;
         self.firsts = taken.iter().map(|(of, _)| of.start).collect();
@@ -319,7 +318,7 @@ impl Call {
         let placed: Vec<Vec<Part>> = taken.iter().zip(&transfer.asks).map(placed).collect::<Result<_, Fault>>()?;
         self.moved = placed.iter().map(|parts| parts.iter().map(Part::elements).sum()).collect();
         let exposure = number_parts(placed);
-        Ok(Compiled { transfer: Arc::new(transfer), decision, roots, exposure, vetted })
+        Ok(Compiled { transfer: Arc::new(transfer), opening, exposure, vetted })
     }
 
     /// What this rank finds wrong with elements that would take the place of others.
@@ -509,31 +508,12 @@ impl Preparing {
         let mut firsts: Vec<_> = groups.iter().map(|group| group.first.clone()).collect();
         let roots = target.begin(&mut firsts, &wanted, &mut decision.parameters)?;
         groups.iter_mut().zip(firsts).for_each(|(group, first)| group.first = first);
-        let payload = tell(&decision, &roots, &groups);
+        let payload = tell(&decision, &roots, &target.beside(), &groups);
         let Some((ranks, limits)) = self.servers else { return Ok(payload) };
         // Servers are told the transfer itself, since they have no arguments to make it from.
         let told = Arc::new(transfer(&self.arrays, &groups, votes, self.moves)?.0).among(ranks);
         Ok(served::opening(&payload, &self.what, &told, limits))
     }
-}
-
-fn tell(decision: &Decision, roots: &[Root], groups: &[Group]) -> Vec<u8> {
-    let w = Writer::default().bytes(&decision.to_bytes()).bytes(&Root::encode(roots));
-    groups.iter().fold(w, |w, Group { arrays, first }| tell_stored(w.number(arrays.len() as u64), first)).0
-}
-
-/// What [`tell`] told, of so many arrays.
-fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Decision, Vec<Root>, Vec<Group>)> {
-    let mut r = Reader::new(payload);
-    let (decision, roots) = (Decision::from_bytes(r.bytes()?)?, Root::decode(r.bytes()?)?);
-    let (mut groups, mut begin) = (Vec::new(), 0);
-    while begin < arrays {
-        let count = usize::try_from(r.number()?).ok().filter(|&count| count > 0 && count <= arrays - begin)?;
-        let first = hear_stored(&mut r, decode).filter(|first| (first.root as usize) < roots.len())?;
-        groups.push(Group { arrays: begin..begin + count, first });
-        begin += count;
-    }
-    Some((decision, roots, groups))
 }
 
 /// Parts to read into, the local arrays of all of them, and what is wrong with them.

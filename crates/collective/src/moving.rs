@@ -2,7 +2,7 @@
 
 use crate::holding::Exposure;
 use hyperslab_layout::tuple;
-use hyperslab_plan::{Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
+use hyperslab_plan::{Beside, Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{
     Consensus, Indexed, Indexing, Party, Question, Telling, TellingPlaces, ToldPlaces, Waits, Walk, Walked,
@@ -41,7 +41,7 @@ enum Stage {
 }
 
 impl Moving {
-    /// Begins with these arrays and pieces. `vetted` is what this rank found wrong with elements that it would write: all hear
+    /// Begins with these arrays and pieces, and what is written besides. `vetted` is what this rank found wrong with elements that it would write: all hear
     /// of it before bytes move, if they [may refuse](may_refuse) to.
     ///
     /// # Errors
@@ -52,10 +52,10 @@ impl Moving {
         what: &str,
         (transfer, (users, mine)): (Arc<Transfer>, Exposure),
         vetted: Option<Fault>,
-        parameters: Parameters,
+        (parameters, beside): (Parameters, Arc<[Beside]>),
     ) -> Result<Moving, Fault> {
         let begin_ns = world.clock().stamp_ns();
-        let facts = Facts::of_mine(mine);
+        let facts = Facts { beside, ..Facts::of_mine(mine) };
         let (what, stage) = (what.to_string(), Stage::Over);
         let placed = Default::default();
         let mut moving = Moving { what, transfer, parameters, users, facts, stage, begin_ns, placed };

@@ -8,7 +8,8 @@ use crate::call::destinations;
 use crate::decision::Decision;
 use crate::holding::{Exposure, Ownership, number_parts};
 use crate::telling;
-use hyperslab_plan::{Parameters, Transfer};
+use crate::telling::opened::{Opening, hear_opening};
+use hyperslab_plan::{Beside, Parameters, Transfer};
 use hyperslab_walk::{Limits, Party};
 use hyperslab_world::{Fault, FaultKind, Reader, Root, Writer};
 use std::sync::Arc;
@@ -100,6 +101,8 @@ pub struct Served {
     pub transfer: Arc<Transfer>,
     /// How.
     pub parameters: Parameters,
+    /// What is written besides.
+    pub beside: Arc<[Beside]>,
     /// The limits of the clients.
     pub limits: Limits,
     /// Where objects lie.
@@ -142,10 +145,9 @@ impl Served {
 
 fn hear(r: &mut Reader, decode: Decode) -> Option<Served> {
     let mut payload = Reader::new(r.bytes()?);
-    let Decision { parameters, .. } = Decision::from_bytes(payload.bytes()?)?;
-    let roots = Root::decode(payload.bytes()?)?;
+    let Opening { decision: Decision { parameters, .. }, roots, beside } = hear_opening(&mut payload)?;
     let (what, transfer) = (r.text()?, Arc::new(telling::hear(r.bytes()?, decode)?));
     let mut limit = || Some(Duration::from_nanos(r.number()?));
     let limits = Limits { arrival: limit()?, progress: limit()?, storage: limit()? };
-    Some(Served { what, transfer, parameters, limits, roots })
+    Some(Served { what, transfer, parameters, beside, limits, roots })
 }

@@ -2,7 +2,7 @@
 
 use crate::decision::Decision;
 use hyperslab_layout::Stored;
-use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
+use hyperslab_plan::{Beside, MemoryLayout, Parameters, Transfer};
 use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, Root};
 use std::sync::Arc;
@@ -45,6 +45,10 @@ pub trait Target: Send {
         transfer: &Arc<Transfer>,
         parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault>;
+    /// Small objects, which are not there, that the ranks that handle storage write besides: of what has begun.
+    fn beside(&mut self) -> Vec<Beside> {
+        Vec::new()
+    }
     /// Before it is published, where chunks got room when they were encoded: which lie where, by the numbers of the arrays
     /// of the call, and where the room ends that was given out.
     ///

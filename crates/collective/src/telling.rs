@@ -1,5 +1,6 @@
 //! A transfer as bytes, for servers, which are told what the others ask.
 
+pub(crate) mod opened;
 mod stored;
 
 use crate::Decode;

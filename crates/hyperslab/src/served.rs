@@ -77,11 +77,11 @@ impl Comm {
         served: Served,
     ) -> Result<Result<(), Fault>, Fault> {
         let exposure = served.exposure((party.rank(), party.size()));
-        let Served { what, transfer, parameters, limits, roots } = served;
+        let Served { what, transfer, parameters, beside, limits, roots } = served;
         party.limits = limits;
         enter(machine, roots);
         let exposure = exposure.map_err(|fault| party.abandon(machine, fault.context(&what)))?;
-        let mut moving = Moving::begin(machine, party, &what, (transfer, exposure), None, parameters)?;
+        let mut moving = Moving::begin(machine, party, &what, (transfer, exposure), None, (parameters, beside))?;
         let (mut result, mut steps) = (None, 0);
         party.drive(machine, |world, party| {
             result = moving.poll(world, party);

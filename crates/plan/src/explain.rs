@@ -54,7 +54,7 @@ pub fn tally(program: Program) -> Tally {
                 tally.requests += 1;
                 tally.request_bytes += region.elements() * there.element.bytes();
             }
-            Action::Get { .. } | Action::Put { .. } => tally.requests += 1,
+            Action::Get { .. } | Action::Put { .. } | Action::Make { .. } => tally.requests += 1,
             Action::Decode { region, to: crate::Place::Slot(_, view), .. }
             | Action::Encode { region, from: crate::Place::Slot(_, view), .. } => {
                 tally.request_bytes += region.elements() * view.element.bytes();

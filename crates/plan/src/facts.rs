@@ -5,8 +5,9 @@
 //! for overlaps before the first write.
 
 use crate::transfer::{Spread, Transfer};
-use hyperslab_layout::Region;
+use hyperslab_layout::{Object, Region};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One of a rank's own pieces.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,19 +32,30 @@ pub struct Met {
 /// What one rank tells a server: units and its pieces in them.
 pub type Told = Vec<(u64, u32, Region)>;
 
-/// What one rank knows of the arrays whose spread is [`Spread::Explicit`].
+/// A small object that is written besides, such as the metadata of a new array.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Beside {
+    /// The object, which is not there.
+    pub object: Object,
+    /// What it holds.
+    pub bytes: Arc<[u8]>,
+}
+
+/// What one rank knows of the arrays whose spread is [`Spread::Explicit`], and what is written besides arrays.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Facts {
     /// This rank's own pieces, by array.
     pub mine: BTreeMap<u32, Vec<Mine>>,
     /// What it was told of, by unit: in the order of ranks and of their arrays.
     pub met: BTreeMap<u64, Vec<Met>>,
+    /// What the ranks that handle storage write besides, in turns.
+    pub beside: Arc<[Beside]>,
 }
 
 impl Facts {
     /// Facts of a rank that holds these pieces and was told of nothing.
     pub fn of_mine(mine: BTreeMap<u32, Vec<Mine>>) -> Facts {
-        Facts { mine, met: BTreeMap::new() }
+        Facts { mine, ..Facts::default() }
     }
 
     /// The pieces that `rank` holds of an array: known for itself, or for all where a closed form says so.

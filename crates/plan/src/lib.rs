@@ -36,6 +36,7 @@
 //! `profile.rs` and `profile/` are the schema of machine profiles: what the simulator runs on.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod choose;
 mod emit;
 mod explain;
@@ -53,7 +54,7 @@ mod units;
 
 pub use choose::{Candidate, Choice, Planner, Preference, Taken, Use};
 pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Tally, explain, tally};
-pub use facts::{Facts, Met, Mine, Told};
+pub use facts::{Beside, Facts, Met, Mine, Told};
 pub use hyperslab_layout::Stored;
 pub use price::{Effort, Machine, Memory, MemoryLayout, Phase, Price, Resource};
 pub use program::{Action, After, ChunkOf, Lane, Parts, Place, Program, Step, StepId, Whole};

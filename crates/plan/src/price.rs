@@ -86,6 +86,7 @@ impl<'a> Pricing<'a> {
         };
         exchange += more * exchanging;
         storage += more * (1.0 - exchanging);
+        storage += costs.beside_ns(self.transfer, parameters);
         // Before a later call makes it durable, this one ends and that one begins.
         let synced_at_end = self.transfer.policies.durability == Durability::Now;
         let between = if synced_at_end { 0.0 } else { 2.0 * costs.agreement_ns() };

@@ -200,6 +200,13 @@ pub enum Action {
         /// Set where the object holds other chunks too, and this one gets room in it now: which one it is.
         chunk: Option<ChunkOf>,
     },
+    /// Write a small object of these bytes, which is not there.
+    Make {
+        /// The object.
+        object: Object,
+        /// What it shall hold.
+        bytes: Arc<[u8]>,
+    },
     /// Make what was written so far to objects with these beginnings durable.
     Sync {
         /// Beginnings of names.

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// To look names up in, and nothing more.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -19,7 +20,7 @@ const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// A name in a directory that is held.
 pub(crate) struct Spot {
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
     last: OsString,
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn descend(root: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// The same; directories that are not there are made. Tells of each that was made its number among the parts of the path.
-pub(crate) fn make_way(root: OwnedFd, path: &Path, mut made: impl FnMut(usize)) -> io::Result<OwnedFd> {
+pub(crate) fn make_way(root: Arc<OwnedFd>, path: &Path, mut made: impl FnMut(usize)) -> io::Result<Arc<OwnedFd>> {
     path.iter().enumerate().try_fold(root, |directory, (number, name)| match step(directory.as_fd(), name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             match rustix::fs::mkdirat(&directory, name, DIRECTORY_MODE) {
@@ -48,16 +49,16 @@ pub(crate) fn make_way(root: OwnedFd, path: &Path, mut made: impl FnMut(usize)) 
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
-            step(directory.as_fd(), name)
+            step(directory.as_fd(), name).map(Arc::new)
         }
-        found => found,
+        found => found.map(Arc::new),
     })
 }
 
 impl Spot {
     /// A name in a directory that is held already.
-    pub(crate) fn new(directory: OwnedFd, last: &OsStr) -> Spot {
-        Spot { directory, last: last.into() }
+    pub(crate) fn new(directory: impl Into<Arc<OwnedFd>>, last: &OsStr) -> Spot {
+        Spot { directory: directory.into(), last: last.into() }
     }
 
     /// The name of a path below a root.
@@ -69,7 +70,7 @@ impl Spot {
 
     /// Another name in the same directory.
     pub(crate) fn beside(&self, name: impl FnOnce(&str) -> String) -> io::Result<Spot> {
-        Ok(Spot::new(self.directory.try_clone()?, name(&self.last.to_string_lossy()).as_ref()))
+        Ok(Spot::new(self.directory.clone(), name(&self.last.to_string_lossy()).as_ref()))
     }
 
     /// What has the name, a link itself and not where it leads to.
@@ -227,8 +228,9 @@ impl Spot {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened?,
         };
+        let directory = Arc::new(directory);
         for name in names_in(&directory)? {
-            Spot::new(directory.try_clone()?, &name).remove_tree(emptied)?;
+            Spot::new(directory.clone(), &name).remove_tree(emptied)?;
         }
         Ok(())
     }

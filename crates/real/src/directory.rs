@@ -148,7 +148,7 @@ impl Names for Directory {
     fn make(&self, name: &str) -> Result<(), Fault> {
         // Directories above the root may have to be made, too.
         let made = self.way(name).or_else(|_| fs::create_dir_all(self.parted(name).0).and_then(|()| self.way(name)));
-        let made = made.and_then(|(root, below)| below::make_way(root, &below, |_| {}));
+        let made = made.and_then(|(root, below)| below::make_way(root.into(), &below, |_| {}));
         progress::note();
         made.map(drop).map_err(|error| self.failed("making directory", name, &error))
     }

@@ -172,6 +172,16 @@ impl PosixStore {
             {
                 files.write_at_hand(object, moves, *durability)
             }
+            Request::WriteWhole { object, moves, checksum, replace: false, durability }
+                if moves.bytes() <= self.at_once_bytes_max.write && files.is_new_at_hand(object) =>
+            {
+                Some(files.write_whole(object, moves, *checksum, (false, *durability)))
+            }
+            Request::Put { object, bytes, replace: false, durability }
+                if bytes.len() as u64 <= self.at_once_bytes_max.write && files.is_new_at_hand(object) =>
+            {
+                Some(files.put(object, bytes, false, *durability))
+            }
             _ => None,
         }
     }

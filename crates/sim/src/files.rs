@@ -59,8 +59,8 @@ pub(crate) struct Files {
     /// By name.
     numbers: BTreeMap<Arc<str>, u32>,
     lengths: Vec<u64>,
-    /// The contents, when payloads carry bytes.
-    pub(crate) contents: Option<FileBytes>,
+    /// The contents, as far as payloads carry bytes.
+    pub(crate) contents: FileBytes,
 }
 
 impl Files {
@@ -70,7 +70,7 @@ impl Files {
         what_if: WhatIf,
         on_disk: DiskLayout,
         seed: u64,
-        contents: Option<FileBytes>,
+        contents: FileBytes,
     ) -> Files {
         let storage = &profile.storage;
         let count = match storage.servers.layout {
@@ -150,9 +150,7 @@ impl Files {
 
     /// Objects of a rank's further requests lie below these.
     pub(crate) fn enter(&mut self, rank: u32, roots: Arc<[Root]>) {
-        if let Some(contents) = &mut self.contents {
-            contents.enter(rank, &roots);
-        }
+        self.contents.enter(rank, &roots);
         self.callers[rank as usize].roots = roots;
     }
 
@@ -312,7 +310,7 @@ impl Machine {
             format!("{rank} {} {bytes} B in {calls} calls", if job.write { "wrote" } else { "read or synced" })
         });
         let moved = Moved { bytes, calls, ..Moved::default() };
-        let applied = self.files.contents.as_mut().and_then(|contents| contents.apply(rank, job.request));
+        let applied = self.files.contents.apply(rank, job.request);
         let outcome = applied.unwrap_or(Ok(Outcome::Done(moved)));
         self.files.callers[rank as usize].running -= 1;
         self.post(rank, |mail| mail.stored.push((job.ticket, outcome)));

@@ -251,12 +251,13 @@ impl Rehearsal {
 
     /// The machine, with the files that are open from the beginning.
     fn machine(&self, directories: &Directories) -> Machine {
+        let files = || FileBytes::in_tree(directories.clone(), &self.tree, self.size.ranks);
         let contents = match &self.payload {
-            Payload::Lengths => None,
-            Payload::Objects(store) => Some(FileBytes::Objects(store.clone())),
-            Payload::Files => Some(FileBytes::in_tree(directories.clone(), &self.tree, self.size.ranks)),
+            Payload::Lengths => FileBytes::Small(Box::new(files())),
+            Payload::Objects(store) => FileBytes::Objects(store.clone()),
+            Payload::Files => files(),
         };
-        let carries_bytes = contents.is_some();
+        let carries_bytes = !matches!(self.payload, Payload::Lengths);
         let files = Files::new(&self.profile, self.size, self.what_if, self.on_disk, self.seed, contents);
         let mut machine = Machine::new(&self.profile, self.size, self.what_if, files, carries_bytes);
         machine.trace = self.traced.then(String::new);

@@ -56,7 +56,7 @@ pub(crate) fn describe(action: &Action, roots: &[Root]) -> String {
         Action::Get { object, .. } => format!("reading object '{}'", full(object)),
         Action::Decode { object, .. } => format!("decoding object '{}'", full(object)),
         Action::Encode { region, .. } => format!("encoding {} elements", region.elements()),
-        Action::Put { object, .. } => format!("writing object '{}'", full(object)),
+        Action::Put { object, .. } | Action::Make { object, .. } => format!("writing object '{}'", full(object)),
         Action::Sync { .. } => "writing to reach the disk (sync)".into(),
     }
 }

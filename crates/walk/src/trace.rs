@@ -396,7 +396,7 @@ fn kind(action: &Action) -> Kind {
         Action::Copy { .. } | Action::Fill { .. } => Kind::Pack,
         Action::Encode { .. } | Action::Decode { .. } => Kind::Code,
         Action::Read { .. } | Action::Get { .. } => Kind::Read,
-        Action::Write { .. } | Action::Put { .. } => Kind::Write,
+        Action::Write { .. } | Action::Put { .. } | Action::Make { .. } => Kind::Write,
         Action::Sync { .. } => Kind::Sync,
     }
 }
@@ -429,6 +429,10 @@ fn tell<'a>(span: &mut Span, action: &'a Action, users: &[Exposed]) -> Option<&'
         }
         Action::Read { object, region, there, .. } | Action::Write { object, region, there, .. } => {
             span.bytes = region.elements() * there.element.bytes();
+            return Some(object);
+        }
+        Action::Make { object, bytes } => {
+            span.bytes = bytes.len() as u64;
             return Some(object);
         }
         Action::Get { object, .. } | Action::Put { object, .. } => return Some(object),

@@ -310,7 +310,9 @@ impl Walk {
         let (lane, id) = split(ticket);
         let action = &self.lanes[lane].pending[&id].step.action;
         if matches!(action, Action::Sync { .. }) {
-            self.walked.sync_ns += world.clock().now_ns() - self.syncs_since;
+            // Of lanes that sync at the same time, each moment counts once.
+            let now = world.clock().now_ns();
+            self.walked.sync_ns += now - std::mem::replace(&mut self.syncs_since, now);
         }
         let result = match (result, action) {
             (Err(fault), _) => Err(fault),

@@ -2,7 +2,7 @@
 
 use super::home::Home;
 use super::owner::{line_of, lines};
-use super::records::{ASIDE, NEW, is_attempt};
+use super::records::{ASIDE, NEW, is_attempt, is_of_attempt};
 use crate::naming::is_path_of_data;
 use hyperslab_world::{Fault, FaultKind, Names};
 use serde_json::{Map, Value};
@@ -30,10 +30,10 @@ pub(super) fn in_store<'a>(home: &Home, name: &'a str) -> &'a str {
     name.strip_prefix(&home.base).unwrap_or(name).trim_start_matches('/')
 }
 
-/// A journal of what is to be published; names in the store.
-pub(super) fn journal_of(home: &Home, noted: &[Noted]) -> Vec<u8> {
+/// A journal of what is to be published out of a root; names in the store, and hidden ones in the root.
+pub(super) fn journal_of(home: &Home, root: &str, noted: &[Noted]) -> Vec<u8> {
     let line = |Noted { entry, over }: &Noted| {
-        let from = entry.from.rsplit('/').next().unwrap_or_default();
+        let from = entry.from.strip_prefix(root).unwrap_or(&entry.from).trim_start_matches('/');
         let mut map = Map::new();
         map.extend(over.iter().map(|over| ("over".to_string(), Value::from(&**over))));
         map.insert("from".into(), from.into());
@@ -54,7 +54,7 @@ pub(super) fn entries_of(home: &Home, root: &str, journal: &str) -> Result<Vec<N
 pub(super) fn entries_in(home: &Home, root: &str, note: &[u8]) -> Vec<Noted> {
     let entry = |line: &Map<String, Value>| {
         let text = |name: &str| line.get(name)?.as_str();
-        let from = text("from").filter(|from| is_attempt(from))?;
+        let from = text("from").filter(|from| is_of_attempt(from))?;
         let to = text("to").filter(|to| to.is_empty() || is_path_of_data(to))?;
         let replaces = line.get("replaces")?.as_bool()?;
         let entry = Entry { from: format!("{root}/{from}"), to: home.name(to), replaces };
@@ -132,7 +132,7 @@ mod tests {
         let home = Home::beside(tree.at(&tree.full("")), "a.zarr");
         let entry = |to: &str| Entry { from: "root/1-metadata-".into(), to: home.name(to), replaces: true };
         let read = |to: &str| {
-            let journal = journal_of(&home, &[Noted { entry: entry(to), over: Some("7".into()) }]);
+            let journal = journal_of(&home, "root", &[Noted { entry: entry(to), over: Some("7".into()) }]);
             entries_in(&home, "root", &journal).into_iter().map(|noted| noted.entry).collect::<Vec<_>>()
         };
         for to in ["a", "b/c", "a/zarr.json", "b/c/zarr.json", "zarr.json", ""] {
@@ -140,6 +140,23 @@ mod tests {
         }
         for to in ["..", "a/../../x", ".hidden", "a/.hyperslab-update", "a//b"] {
             assert!(read(to).is_empty(), "{to:?}");
+        }
+    }
+
+    #[test]
+    fn it_names_attempts_of_its_root_and_what_lies_in_one_and_nothing_else() {
+        let tree = MemoryTree::new();
+        let home = Home::beside(tree.at(&tree.full("")), "a.zarr");
+        let read = |from: &str| {
+            let entry = Entry { from: format!("root/{from}"), to: home.name("a"), replaces: false };
+            let journal = journal_of(&home, "root", &[Noted { entry: entry.clone(), over: None }]);
+            entries_in(&home, "root", &journal).into_iter().any(|noted| noted.entry == entry)
+        };
+        for from in ["1-array-a", "2-several-/a", "2-several-b%2Fc/3-array-a"] {
+            assert!(read(from), "{from:?}");
+        }
+        for from in ["owner", "a/b", "2-several-/../owner", "2-several-/a/b", "2-several-/.hidden", "2-several-/", ""] {
+            assert!(!read(from), "{from:?}");
         }
     }
 }

@@ -215,7 +215,7 @@ impl Opening {
             }
             noted.push(Noted { entry: entry.clone(), over });
         }
-        let bytes = journal_of(&self.home, &noted);
+        let bytes = journal_of(&self.home, &self.root()?, &noted);
         names.create(&journal, &bytes, bytes.len() as u64)?;
         if self.durable {
             names.sync_files(&files)?;

@@ -1,6 +1,7 @@
 //! The words that owners leave on disk: parts of hidden names, lines of notes and lists.
 
 use super::owner::{line_of, lines};
+use crate::naming::is_path_of_data;
 use serde_json::{Map, Value};
 
 /// Names an update of an array in place that has not ended.
@@ -11,6 +12,8 @@ pub const INSIDE: &str = ".hyperslab";
 pub(super) const OWNER: &str = "owner";
 /// What is to be an array: `array`, or `array.NUMBER` if it is to replace the one that has this number of an inode.
 pub const ARRAY: &str = "array";
+/// What is to be several arrays, each a directory in it with the array's name.
+pub(super) const SEVERAL: &str = "several";
 /// What is to be a step.
 pub const STEP: &str = "step";
 /// In a list of owners: in how many directories what he writes has parts.
@@ -42,6 +45,12 @@ pub(super) fn path_of(shown: &str) -> String {
 pub(super) fn is_attempt(name: &str) -> bool {
     let number = name.split('-').next().unwrap_or_default();
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && !name.contains('/')
+}
+
+/// Whether this is the name of an attempt, or of one of the several things of one: `4-several-/rho`.
+pub(super) fn is_of_attempt(name: &str) -> bool {
+    let (attempt, inside) = name.split_once('/').unwrap_or((name, "inside"));
+    is_attempt(attempt) && is_path_of_data(inside) && !inside.contains('/')
 }
 
 /// Whether a marker tells of an update of which readers may see a half.

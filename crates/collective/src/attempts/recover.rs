@@ -5,7 +5,7 @@ use super::home::Home;
 use super::journal::{Entry, end_journal, entries_of, in_store, journals, roll_forward};
 use super::owner::{Owner, line_of, lines};
 use super::records::{
-    ARRAY, ASIDE, MARKER, OWNER, is_attempt, is_disowned, is_torn, parts_of, path_of, unfinished_line,
+    ARRAY, ASIDE, MARKER, OWNER, SEVERAL, is_attempt, is_disowned, is_torn, parts_of, path_of, unfinished_line,
 };
 use crate::naming::is_path;
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
@@ -228,7 +228,13 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
         let is_new = |kind: &&str| is_attempt(&name) && (*kind == "step" || is_new_array(names, kind, &path));
         let never =
             parts.next().is_some_and(|kind| is_new(&kind)) && !name.ends_with(ASIDE) && !published.contains(&path);
-        found.removed.extend(parts.next().filter(|_| never).map(path_of));
+        let of = parts.next().map(path_of);
+        if kind_of(&name) == Some(SEVERAL) {
+            // What was published is not there any more.
+            let inside = names.list(&path)?.into_iter();
+            found.removed.extend(inside.map(|name| joined(of.as_deref().unwrap_or_default(), &name)));
+        }
+        found.removed.extend(of.filter(|_| never));
     }
     // A file whose parts lie in several directories, not all of which were made, has no name to rename.
     if names.exists(&root) {
@@ -254,6 +260,16 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
         }
     }
     names.remove(&gone)
+}
+
+/// What kind of attempt has this name.
+fn kind_of(name: &str) -> Option<&str> {
+    name.split('-').nth(1).filter(|_| is_attempt(name))
+}
+
+/// The name of something in a group, which may be the store.
+fn joined(group: &str, name: &str) -> String {
+    if group.is_empty() { name.into() } else { format!("{group}/{name}") }
 }
 
 /// Whether an attempt of this kind is an array that was never published. What it replaced lies under its name afterwards.

@@ -8,8 +8,13 @@ use std::sync::Arc;
 
 /// The stored array that metadata describe, whose chunks are objects: of one in shards, the shards.
 pub(super) fn stored(metadata: &ArrayMetadata, root: u32, fresh: bool) -> Stored {
+    stored_below(metadata, (root, ""), fresh)
+}
+
+/// The same, where names of its objects begin with this below the root.
+pub(super) fn stored_below(metadata: &ArrayMetadata, (root, prefix): (u32, &str), fresh: bool) -> Stored {
     let (element, fill) = (metadata.stored_element(), stored_fill(metadata));
-    let (keys, coding) = (metadata.key_encoding.keys(""), metadata.coding(&fill));
+    let (keys, coding) = (metadata.key_encoding.keys(prefix), metadata.coding(&fill));
     let order = metadata.codecs.permutation(metadata.shape.len());
     let change = if fresh { Change::Fresh } else { Change::Replace };
     let stored = Stored::in_chunks(&metadata.shape, element, &metadata.chunk_shape, keys, coding).ordered(order);

@@ -4,7 +4,7 @@ use super::consolidating::{drop_again, drop_consolidated};
 use super::nodes::{check_changeable, kind_of};
 use super::shapes::{Open, reshaped};
 use super::shards::choose_shards;
-use super::stored::stored;
+use super::stored::{stored, stored_below};
 use super::{METADATA_KEY, Store};
 use crate::error::format_fault;
 use crate::options::WriteOptions;
@@ -13,9 +13,9 @@ use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
 use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New, Replacing};
 use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
-use hyperslab_layout::Section;
 use hyperslab_layout::stored::Stored;
-use hyperslab_plan::{MemoryLayout, Parameters, Transfer, TransferArray, Use};
+use hyperslab_layout::{Object, Section};
+use hyperslab_plan::{Beside, MemoryLayout, Parameters, Transfer, TransferArray, Use};
 use hyperslab_world::{Fault, FaultKind, Names, Proof, Publishing, Root};
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,6 +34,10 @@ pub(super) struct Writing {
     update: bool,
     /// Where new arrays lie until they are published: in a step, where they will be in the step.
     hidden: Vec<String>,
+    /// What several of them were begun in.
+    begun: Option<String>,
+    /// Their metadata, where others than rank 0 write them.
+    beside: Vec<Beside>,
     /// Of the arrays that are updated, and whether an earlier update of them stays unfinished.
     markers: Vec<(Marker, bool)>,
     /// The arrays that are updated, and what proves that other ranks see the same.
@@ -50,7 +54,8 @@ impl Writing {
         update: bool,
     ) -> Writing {
         let (hidden, markers) = (Vec::new(), Vec::new());
-        Writing { store, arrays, metadata, shaped: Shaped::default(), new, update, hidden, markers, held: None }
+        let (shaped, begun, beside) = (Shaped::default(), None, Vec::new());
+        Writing { store, arrays, metadata, shaped, new, update, hidden, begun, beside, markers, held: None }
     }
 
     fn directory(&self) -> Arc<dyn Names> {
@@ -109,8 +114,54 @@ impl Writing {
         Ok(())
     }
 
-    /// Makes the directories of new arrays, with their metadata.
+    /// Begins new arrays.
     fn make(&mut self, stored: &mut [Stored]) -> Result<Vec<Root>, Fault> {
+        let replaces = self.publishes() && self.new.overwrite;
+        if let ([_, _, ..], false) = (&*stored, replaces)
+            && let Some(above) = self.begin_several()?
+        {
+            return self.leave_to_make(stored, &above);
+        }
+        self.make_each(stored)
+    }
+
+    /// Begins several new arrays that replace none, and gives the hidden directory that they shall lie in, where that can be.
+    fn begin_several(&mut self) -> Result<Option<String>, Fault> {
+        let attempts = self.store.attempts.clone();
+        if self.publishes() {
+            self.begun = attempts.begin_several(&self.store.group)?;
+            return Ok(self.begun.clone());
+        }
+        let in_directories = matches!(self.directory().publishing(), Publishing::Rename);
+        Ok(in_directories.then(|| self.above()))
+    }
+
+    /// Leaves it to the ranks that handle storage to make directories of arrays in this one, and their metadata.
+    fn leave_to_make(&mut self, stored: &mut [Stored], above: &str) -> Result<Vec<Root>, Fault> {
+        let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        for (number, one) in stored.iter_mut().enumerate() {
+            let (array, metadata) = (&self.arrays[number], &self.metadata[number]);
+            let hidden = format!("{above}/{}", array.name);
+            if self.begun.is_none() && directory.exists(&hidden) {
+                // A write that failed left it in the step.
+                directory.remove(&hidden)?;
+            }
+            self.hidden.push(hidden);
+            let prefix = format!("{}/", array.name);
+            *one = stored_below(metadata, (0, &prefix), true);
+            let json = metadata.to_json(&array.name).map_err(format_fault)?;
+            let object = Object::from(&*format!("{prefix}{METADATA_KEY}"));
+            let bytes = match self.beside.last().filter(|last| *last.bytes == *json) {
+                Some(last) => last.bytes.clone(),
+                None => json.into(),
+            };
+            self.beside.push(Beside { object, bytes });
+        }
+        Ok(vec![attempts.ground(above)])
+    }
+
+    /// Makes the directories of new arrays, with their metadata.
+    fn make_each(&mut self, stored: &mut [Stored]) -> Result<Vec<Root>, Fault> {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
         let mut roots = Vec::with_capacity(stored.len());
         for (number, one) in stored.iter_mut().enumerate() {
@@ -257,6 +308,15 @@ impl Writing {
         Ok(())
     }
 
+    /// What is hidden, and not needed any more: new arrays that were given up, or what they have replaced.
+    fn take_hidden(&mut self) -> impl Iterator<Item = String> + use<> {
+        let hidden = std::mem::take(&mut self.hidden);
+        match self.begun.take() {
+            Some(begun) => vec![begun].into_iter(),
+            None => hidden.into_iter(),
+        }
+    }
+
     fn entries(&self) -> Vec<Entry> {
         let entry = |(from, array): (&String, &ArrayRequest)| Entry {
             from: from.clone(),
@@ -291,6 +351,10 @@ impl Target for Writing {
         if self.update { self.mark(stored) } else { self.make(stored) }
     }
 
+    fn beside(&mut self) -> Vec<Beside> {
+        std::mem::take(&mut self.beside)
+    }
+
     fn publish(&mut self) -> Result<(), Fault> {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
         // Parts of what took its place may be of this update: its marker stays, or goes there.
@@ -301,7 +365,7 @@ impl Target for Writing {
         if !self.publishes() {
             return Ok(());
         }
-        if self.durable() {
+        if self.durable() && self.begun.is_none() {
             let metadata = self.hidden.iter().map(|hidden| format!("{hidden}/{METADATA_KEY}"));
             directory.sync_files(&metadata.collect::<Vec<_>>())?;
         }
@@ -337,7 +401,7 @@ impl Target for Writing {
                 false => attempts.withdraw(marker),
             }
         }
-        self.hidden.drain(..).for_each(|hidden| attempts.discard(&hidden));
+        self.take_hidden().for_each(|hidden| attempts.discard(&hidden));
     }
 
     /// What is new stays hidden: nobody writes under its name again.
@@ -348,7 +412,8 @@ impl Target for Writing {
 
     fn keep(&mut self) {
         let above = self.above();
-        self.store.attempts.keep(&above, self.hidden.drain(..));
+        let hidden = self.take_hidden();
+        self.store.attempts.keep(&above, hidden);
     }
 
     /// Others may read what was replaced, or have other names for its files, which keep their contents.
@@ -356,7 +421,7 @@ impl Target for Writing {
         if self.publishes() {
             let directory = self.directory();
             let kept = if self.durable() { self.store.attempts.release(&self.above()) } else { Vec::new() };
-            for replaced in self.hidden.drain(..).chain(kept) {
+            for replaced in self.take_hidden().chain(kept) {
                 // What cannot be removed now goes with the root.
                 let _ = directory.remove(&replaced);
             }

@@ -137,7 +137,7 @@ impl Watch<'_> {
                     self.moves(step.round, self.rank, self.counts(self.rank, *exposed, region));
                 }
             }
-            Action::Get { object, .. } | Action::Put { object, .. } => {
+            Action::Get { object, .. } | Action::Put { object, .. } | Action::Make { object, .. } => {
                 self.objects.insert(object.clone());
                 let requests = &mut self.seen.requests;
                 *(if matches!(step.action, Action::Get { .. }) {

@@ -4,8 +4,9 @@ use super::spread::Spread;
 use super::terms::Priced;
 use super::work::{Copied, LINE_BYTES, Moved, Request};
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
+use crate::strategies::Servers;
 use crate::strategy::{Parameters, Sequence};
-use crate::transfer::{Direction, Transfer};
+use crate::transfer::{Direction, Transfer, TransferArray};
 
 /// Children of a rank in the tree of an agreement.
 const ARITY: u32 = 4;
@@ -415,7 +416,8 @@ impl<'a> Costs<'a> {
 
     /// What rank 0 does before data move.
     pub(super) fn preparing_ns(&self, transfer: &Transfer, parameters: &Parameters) -> f64 {
-        self.naming_ns(transfer) + self.ordering_ns(transfer, parameters)
+        let made = if makes_several(transfer) { 0.0 } else { self.naming_ns(transfer) };
+        made + self.ordering_ns(transfer, parameters)
     }
 
     /// Reserving the space of files and asking where it lies on the disk, where the order of the disk is followed.
@@ -431,11 +433,23 @@ impl<'a> Costs<'a> {
         asked + groups * self.profile().processor.piece_ns
     }
 
+    /// What the ranks that handle storage make beside each other of several new arrays.
+    pub(super) fn beside_ns(&self, transfer: &Transfer, parameters: &Parameters) -> f64 {
+        let makers = Servers::of(parameters, transfer.ranks).len().min(self.cores() as usize);
+        if !makes_several(transfer) {
+            0.0
+        } else if makers > 1 {
+            self.naming_ns(transfer) * self.beside_others() / makers as f64
+        } else {
+            self.naming_ns(transfer)
+        }
+    }
+
     /// Making directories and metadata where arrays are new.
     fn naming_ns(&self, transfer: &Transfer) -> f64 {
         let Some(measured) = self.measured().filter(|_| self.write) else { return 0.0 };
         // Of each new array a directory and a file of metadata.
-        transfer.asks.iter().filter(|ask| ask.stored.makes_objects()).count() as f64 * 2.0 * measured.files.create_ns
+        made_arrays(transfer).count() as f64 * 2.0 * measured.files.create_ns
     }
 
     /// How much longer a file takes to be made where several ranks make some, each of all of them over one alone.
@@ -500,4 +514,13 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
     let call = named + costs.read_ns + (calls - 1.0).max(0.0) * costs.read_range_ns + read * 1e9 / costs.read_rate;
     let call = call + (runs - calls).max(0.0) * costs.scatter_ns;
     Stored { cpu_ns: call, wall_ns: call, ..Stored::default() }
+}
+
+fn made_arrays(transfer: &Transfer) -> impl Iterator<Item = &TransferArray> {
+    transfer.asks.iter().filter(|ask| ask.stored.makes_objects())
+}
+
+/// Whether rank 0 leaves it to others to make new arrays.
+fn makes_several(transfer: &Transfer) -> bool {
+    made_arrays(transfer).nth(1).is_some()
 }

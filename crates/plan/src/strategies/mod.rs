@@ -10,6 +10,7 @@ mod two_phase;
 pub use disk_directed::{Extent, group_places, physical_order};
 pub use two_phase::shared_extent;
 
+use crate::beside;
 use crate::facts::Facts;
 use crate::own;
 use crate::program::Program;
@@ -108,7 +109,9 @@ impl Strategy {
         rank: u32,
         views: &[Arc<View>],
     ) -> Program {
-        (self.spec().program)(transfer, parameters, facts, rank, views)
+        let mut program = (self.spec().program)(transfer, parameters, facts, rank, views);
+        program.lanes.extend(beside::lane(transfer, parameters, facts, rank));
+        program
     }
 }
 

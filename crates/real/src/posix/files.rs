@@ -121,14 +121,9 @@ impl Files {
         match request {
             Request::Write { object, moves, durability, .. } => self.write(&object, &moves, durability),
             Request::WriteWhole { object, moves, checksum, replace, durability } => {
-                self.whole(&object, (replace, durability), checksum, |writer| {
-                    writer.whole(&moves)?;
-                    if checksum { writer.checksum() } else { Ok(()) }
-                })
+                self.write_whole(&object, &moves, checksum, (replace, durability))
             }
-            Request::Put { object, bytes, replace, durability } => {
-                self.whole(&object, (replace, durability), false, |writer| writer.put(&bytes))
-            }
+            Request::Put { object, bytes, replace, durability } => self.put(&object, &bytes, replace, durability),
             Request::Read { object, moves, .. } => self.read(&object, moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, within, bytes_max } => self.get(&object, within, bytes_max),
@@ -222,11 +217,23 @@ impl Files {
 
     /// Remembers whether the directory of a file is on this host.
     fn ask_about(&mut self, path: &Path, file: &File) {
-        let Some(parent) = path.parent().filter(|&parent| !self.at_hand.contains_key(parent)) else { return };
+        path.parent().into_iter().for_each(|parent| self.ask_of(parent, file));
+    }
+
+    /// The same of the root of an object.
+    fn ask_about_root(&mut self, object: &Object, file: &File) {
+        let root = self.grounds.at(object).map(PathBuf::from);
+        root.into_iter().for_each(|root| self.ask_of(&root, file));
+    }
+
+    fn ask_of(&mut self, directory: &Path, file: &File) {
+        if self.at_hand.contains_key(directory) {
+            return;
+        }
         if self.at_hand.len() >= KNOWN_DIRECTORIES_MAX {
             self.at_hand.clear();
         }
-        self.at_hand.insert(parent.into(), at_hand::holds(file));
+        self.at_hand.insert(directory.into(), at_hand::holds(file));
     }
 
     /// Whether a file is known to lie on a disk or in memory of this host, so that nothing far away is waited for.
@@ -248,6 +255,37 @@ impl Files {
     ) -> Option<Result<Outcome, Fault>> {
         let at_hand = self.is_at_hand(&self.path(object)) && !self.is_striped(object);
         at_hand.then(|| self.write(object, moves, durability))
+    }
+
+    /// Whether an object that is new goes where nothing far away is waited for. Below a root nobody mounts anything in
+    /// directories that are hidden.
+    pub(super) fn is_new_at_hand(&self, object: &Object) -> bool {
+        self.grounds.at(object).is_some_and(|root| self.at_hand.get(root).is_some_and(|&at_hand| at_hand))
+    }
+
+    /// Writes elements as a whole object.
+    pub(super) fn write_whole(
+        &mut self,
+        object: &Object,
+        moves: &Moves,
+        checksum: bool,
+        how: (bool, Durability),
+    ) -> Result<Outcome, Fault> {
+        self.whole(object, how, checksum, |writer| {
+            writer.whole(moves)?;
+            if checksum { writer.checksum() } else { Ok(()) }
+        })
+    }
+
+    /// Writes bytes as a whole object.
+    pub(super) fn put(
+        &mut self,
+        object: &Object,
+        bytes: &[u8],
+        replace: bool,
+        durability: Durability,
+    ) -> Result<Outcome, Fault> {
+        self.whole(object, (replace, durability), false, |writer| writer.put(bytes))
     }
 
     fn write(&mut self, object: &Object, moves: &Moves, durability: Durability) -> Result<Outcome, Fault> {
@@ -298,6 +336,9 @@ impl Files {
         let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
         let hidden = made.transpose().map_err(failed)?;
         let file = hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?;
+        if !replace {
+            self.ask_about_root(object, &file);
+        }
         let sends_on = self.sends_on(durability);
         let going = sends_on.then_some(&*self.advance);
         let of_writer = Doing { verb: "writing", path: &target };

@@ -26,7 +26,7 @@ pub(super) struct Grounds {
     /// Proofs that were looked at and hold, by their openings.
     seen: BTreeSet<(u64, Proof)>,
     /// Directories that are in use.
-    held: VecDeque<(PathBuf, OwnedFd)>,
+    held: VecDeque<(PathBuf, Arc<OwnedFd>)>,
 }
 
 impl Grounds {
@@ -45,6 +45,11 @@ impl Grounds {
 
     fn root(&self, object: &Object) -> Option<&Root> {
         self.roots.get(object.root as usize)
+    }
+
+    /// The directory that is the root of an object.
+    pub(super) fn at(&self, object: &Object) -> Option<&Path> {
+        self.root(object).map(|root| Path::new(&*root.at))
     }
 
     /// Absolute name of an object.
@@ -86,23 +91,36 @@ impl Grounds {
     pub(super) fn spot(&mut self, object: &Object, path: &Path, new: &mut BTreeSet<PathBuf>) -> io::Result<Spot> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let last = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
-        if let Some((_, held)) = self.held.iter().find(|held| held.0 == parent) {
-            return Ok(Spot::new(held.try_clone()?, last));
+        if let Some(held) = self.held(parent) {
+            return Ok(Spot::new(held, last));
         }
         let directory = match self.root(object).filter(|_| !object.name.is_empty()) {
             Some(root) => {
-                let root = Path::new(&*root.at);
-                let way = parent.strip_prefix(root).unwrap_or(Path::new(""));
+                let root = PathBuf::from(&*root.at);
+                let way = parent.strip_prefix(&root).unwrap_or(Path::new(""));
                 let made = |number| {
                     new.insert(root.join(way.iter().take(number + 1).collect::<PathBuf>()));
                 };
-                below::make_way(root_itself(root)?, way, made)?
+                let begin = match self.held(&root) {
+                    Some(held) => held,
+                    None => self.hold(&root, root_itself(&root)?.into()),
+                };
+                below::make_way(begin, way, made)?
             }
-            None => below::root(parent)?,
+            None => below::root(parent)?.into(),
         };
+        Ok(Spot::new(self.hold(parent, directory), last))
+    }
+
+    fn held(&self, path: &Path) -> Option<Arc<OwnedFd>> {
+        self.held.iter().find(|held| held.0 == path).map(|held| held.1.clone())
+    }
+
+    /// Keeps a directory open, in place of the one that was opened first.
+    fn hold(&mut self, path: &Path, directory: Arc<OwnedFd>) -> Arc<OwnedFd> {
         self.held.truncate(HELD_MAX - 1);
-        self.held.push_front((parent.into(), directory.try_clone()?));
-        Ok(Spot::new(directory, last))
+        self.held.push_front((path.into(), directory.clone()));
+        directory
     }
 
     /// Where what replaces an object is made first, and its path.

@@ -105,6 +105,9 @@ impl Walk {
                 let bytes = self.registers.remove(&register).expect("an encode filled the register");
                 Request::Put { object, bytes, replace, durability }
             }
+            Action::Make { object, bytes } => {
+                Request::Put { object, bytes: bytes.to_vec(), replace: false, durability }
+            }
             Action::Sync { below } => Request::Sync { below },
             other => unreachable!("{other:?} is not work for the store"),
         })

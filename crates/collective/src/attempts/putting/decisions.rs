@@ -27,7 +27,7 @@ impl ByMetadata {
         let before = of.names().note(&format!("{root}/{OWNER}"))?.unwrap_or_default().len() as u64;
         let decided = {
             let state = of.state();
-            state.made.as_ref().map_or(Ok(()), |made| made.lock.add(&journal_of(&of.home, &noted)))
+            state.made.as_ref().map_or(Ok(()), |made| made.lock.add(&journal_of(&of.home, &root, &noted)))
         };
         match decided {
             Ok(()) => {}
