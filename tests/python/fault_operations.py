@@ -299,6 +299,8 @@ class Operation:
     replaces: bool = False
     #: Whether what a rank writes that comes back late cannot reach what a later attempt writes.
     fenced: bool = True
+    #: Whether new things take their names one after another, so that the next opening may have to end that.
+    ends_later: bool = False
     strategies: tuple[str | None, ...] = STRATEGIES
 
     @property
@@ -432,12 +434,29 @@ def new_array(attempt: Attempt) -> None:
     look_at_store,
     lambda s, a: s | {part: a.number for name in several(a) for part in filled(name, a.number)},
     turn=turns(f"{MANY[0]}-{{}}[0:{CHUNK_ROWS}]"),
+    ends_later=True,
 )
 def several_new_arrays(attempt: Attempt) -> None:
     """So many chunks that they are synced by one call."""
     with attempt.store() as store:
         values, dist = attempt.given()
         store.write(dict.fromkeys(several(attempt), values), dist, chunks=CHUNKS)
+        attempt.published = True
+
+
+@operation(
+    prepare_store,
+    look_at_store,
+    lambda s, a: s | {part: a.number for name in several(a)[:3] for part in filled(name, a.number)},
+    turn=turns(f"{MANY[0]}-{{}}[0:{CHUNK_ROWS}]"),
+    ends_later=True,
+)
+def batch_of_new_arrays(attempt: Attempt) -> None:
+    """Written in one call, each in its own way: few files, which are synced one by one, and shards."""
+    with attempt.store() as store:
+        with store.batch() as batch:
+            for name, options in zip(several(attempt)[:3], ({}, {"zstd": 3}, {"shards": SHAPE}), strict=True):
+                batch.write(name, *attempt.given(), chunks=CHUNKS, **options)
         attempt.published = True
 
 

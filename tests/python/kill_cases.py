@@ -334,7 +334,7 @@ class Judge:
         """
         if self.made.replaces or self.made.in_place or self.case.victim != 0:
             return False
-        return back is not None or self.case.operation == "several new arrays"
+        return back is not None or self.made.ends_later
 
     def _may_be_half_done(self, base: State) -> bool:
         """Whether the next opening may change what is seen: several files that change together were decided upon."""
@@ -345,6 +345,11 @@ class Judge:
     def look_at_third(self, ends: dict[int, Ended]) -> None:
         """After an attempt that nothing disturbed."""
         found = [error for end in ends.values() for error in end.errors]
+        if self.made.ends_later and {kind for kind, _ in found} == {"ExistsError"}:
+            # Its own opening has ended what was decided.
+            self.state = self.made.look(self.directory)
+            self.expect([self.after(self.before, 1)], "a fresh attempt found what there was")
+            return
         if found:
             self.complaints.append(f"a fresh attempt failed: {found[:2]}")
             return

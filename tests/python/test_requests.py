@@ -11,15 +11,16 @@ import hyperslab as hs
 import numpy as np
 import pytest
 
+from batch_cases import CASES as BATCH_CASES
 from local_cases import LOCAL_CASES
 from mpi_launch import run_ranks
 from request_cases import CASES
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES | BATCH_CASES)
 def test_threads(name: str, ranks: int, tmp_path: Path) -> None:
-    hs.threads(ranks, lambda comm: CASES[name](comm, tmp_path))
+    hs.threads(ranks, lambda comm: (CASES | BATCH_CASES)[name](comm, tmp_path))
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])

@@ -10,7 +10,7 @@ use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::binding::Arrays;
 use hyperslab::{
     ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
-    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Store, Strategy, Value,
+    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Store, Strategy, Value, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -141,6 +141,17 @@ impl Target {
 
     fn write(&self, py: Python<'_>, asks: Vec<RawAsk>, keywords: WriteKeywords) -> PyResult<Report> {
         let (asks, options): (Vec<_>, _) = (asks.into_iter().map(ask).collect(), keywords.options(py)?);
+        self.with(py, move |target| target.write(&asks, &options)).map(Report)
+    }
+
+    /// Several writes as one call.
+    fn write_together(&self, py: Python<'_>, writes: Vec<(Vec<RawAsk>, WriteKeywords)>) -> PyResult<Report> {
+        let (mut asks, mut each) = (Vec::new(), Vec::with_capacity(writes.len()));
+        for (of_one, keywords) in writes {
+            each.push((of_one.len(), keywords.options(py)?));
+            asks.extend(of_one.into_iter().map(ask));
+        }
+        let options = WriteOptions::together(each).map_err(|error| raise_alone(py, error))?;
         self.with(py, move |target| target.write(&asks, &options)).map(Report)
     }
 

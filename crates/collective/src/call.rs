@@ -13,7 +13,7 @@ use crate::report::{Measured, Report};
 use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::{Nothing, Target};
-use crate::telling::opened::{Opening, hear, tell};
+use crate::telling::opened::{Announced, hear, tell};
 use hyperslab_layout::{Casting, ElementType, Policies};
 use hyperslab_plan::{Direction, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
@@ -115,7 +115,7 @@ struct Opened {
 /// What a rank moves.
 struct Compiled {
     transfer: Arc<Transfer>,
-    opening: Opening,
+    opening: Announced,
     exposure: Exposure,
     vetted: Option<Fault>,
 }
@@ -258,7 +258,7 @@ impl Call {
     fn start(&mut self, world: &mut dyn World, party: &mut Party, agreed: Agreed) -> Result<Stage, Fault> {
         // All ranks make the same; one that cannot has met something that nobody could foresee.
         let compiled = self.compile(&agreed).map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
-        let Compiled { transfer, opening: Opening { decision, roots, beside }, exposure, vetted } = compiled;
+        let Compiled { transfer, opening: Announced { decision, roots, beside }, exposure, vetted } = compiled;
         let transfer = transfer.among(party.size());
         self.times.1 = world.clock().stamp_ns();
         if let Some(trace) = &mut party.trace {

@@ -8,7 +8,7 @@ use crate::call::destinations;
 use crate::decision::Decision;
 use crate::holding::{Exposure, Ownership, number_parts};
 use crate::telling;
-use crate::telling::opened::{Opening, hear_opening};
+use crate::telling::opened::{Announced, hear_opening};
 use hyperslab_plan::{Beside, Parameters, Transfer};
 use hyperslab_walk::{Limits, Party};
 use hyperslab_world::{Fault, FaultKind, Reader, Root, Writer};
@@ -145,7 +145,7 @@ impl Served {
 
 fn hear(r: &mut Reader, decode: Decode) -> Option<Served> {
     let mut payload = Reader::new(r.bytes()?);
-    let Opening { decision: Decision { parameters, .. }, roots, beside } = hear_opening(&mut payload)?;
+    let Announced { decision: Decision { parameters, .. }, roots, beside } = hear_opening(&mut payload)?;
     let (what, transfer) = (r.text()?, Arc::new(telling::hear(r.bytes()?, decode)?));
     let mut limit = || Some(Duration::from_nanos(r.number()?));
     let limits = Limits { arrival: limit()?, progress: limit()?, storage: limit()? };

@@ -1,5 +1,7 @@
 //! What may be said of an opening, a write and a read, with what holds where nothing is said. Every door fills these.
 
+mod together;
+
 use crate::error::format_fault;
 use crate::said::{self, NOT_GIVEN, quoted, truth};
 use crate::selection::Sections;
@@ -252,6 +254,9 @@ pub struct WriteOptions {
     pub attributes: Map<String, Value>,
     /// The same of each array of a call that makes several, in their order, in place of what holds for all; or nothing.
     pub each: Vec<ArrayOptions>,
+    /// All that is said of each array of a call that makes several, in their order, in place of the above; or nothing. Made by
+    /// [`WriteOptions::together`].
+    pub apart: Vec<WriteOptions>,
     /// Whether an array of that name may be replaced.
     pub overwrite: bool,
     /// Which changes from the type in memory to the stored one are allowed.
@@ -274,6 +279,7 @@ impl Default for WriteOptions {
             dimension_names: None,
             attributes: Map::new(),
             each: Vec::new(),
+            apart: Vec::new(),
             overwrite: false,
             casting: Casting::SameKind,
             strategy: None,
@@ -314,25 +320,36 @@ impl WriteOptions {
     /// Names of the dimensions of one of the arrays.
     pub(crate) fn dimension_names_of(&self, number: usize) -> Option<&[Option<String>]> {
         let own = self.each.get(number).and_then(|one| one.dimension_names.as_deref());
-        own.or(self.dimension_names.as_deref())
+        own.or(self.of(number).dimension_names.as_deref())
     }
 
     /// Attributes of one of the arrays.
     pub(crate) fn attributes_of(&self, number: usize) -> &Map<String, Value> {
-        self.each.get(number).and_then(|one| one.attributes.as_ref()).unwrap_or(&self.attributes)
+        self.each.get(number).and_then(|one| one.attributes.as_ref()).unwrap_or(&self.of(number).attributes)
     }
 
     /// Refuses what is given of each, where it is not as many as the arrays.
     pub(crate) fn check_each(&self, arrays: usize) -> Result<(), Fault> {
-        if self.each.is_empty() || self.each.len() == arrays {
+        let fits = |given: usize| given == 0 || given == arrays;
+        if fits(self.each.len()) && fits(self.apart.len()) {
             return Ok(());
         }
-        let found = format!("of {}", self.each.len());
+        let found = format!("of {}", self.each.len().max(self.apart.len()));
         Err(Fault::new(FaultKind::Invalid, "what is said of each array").expected(format!("of {arrays} arrays"), found))
     }
 
     /// This, with what all ranks must say alike of new arrays. Sections are compared with the arrays that they are of.
     pub(crate) fn compared(&self, others: Compared) -> Compared {
+        // Those of a batch that are said alike are compared once.
+        let (others, _) = self.apart.chunk_by(|a, b| a == b).fold((others, 0), |(others, first), alike| {
+            let next = first + alike.len();
+            (alike[0].compared_as(others, format!(" of arrays {first} to {}", next - 1)), next)
+        });
+        self.compared_as(others, String::new())
+    }
+
+    /// The same, where what is said of single arrays is called so.
+    fn compared_as(&self, others: Compared, of: String) -> Compared {
         let (chunks, typical, names) = (self.chunks.clone(), self.typical.clone(), self.dimension_names.clone());
         let chunks = (chunks, self.shards.clone(), self.maxshape.clone());
         let element = self.element.map(ElementType::numpy);
@@ -342,7 +359,7 @@ impl WriteOptions {
         let attributes = said::attributes(&self.attributes, "");
         let each = said_of(&self.each);
         let said = (chunks, typical, element, codecs, fill, names, (attributes, each), self.overwrite);
-        others.and(said.clone(), move || {
+        others.and((said.clone(), of.clone()), move || {
             let (chunks, typical, element, codecs, fill, names, (attributes, each), overwrite) = said.clone();
             let given = |text: Option<String>| text.unwrap_or_else(|| NOT_GIVEN.into());
             let mut fields: Fields = vec![
@@ -360,6 +377,7 @@ impl WriteOptions {
                 fields.push(("what is given for each array".into(), each));
             }
             fields.push(("overwrite".into(), truth(overwrite).into()));
+            fields.iter_mut().for_each(|field| field.0 += &of);
             fields
         })
     }
@@ -386,6 +404,7 @@ impl WriteOptions {
         let overwrite = || {
             self.overwrite.then_some(("overwrite", "open the file with mode 'w' to replace it, or 'r+' to change it"))
         };
+        self.apart.iter().try_for_each(WriteOptions::check_for_file)?;
         let given = self.of_chunks().map(|what| (what, "leave it out, or write to a Zarr store")).or_else(overwrite);
         given.map_or(Ok(()), |(what, hint)| {
             let text = format!("{what} cannot be given for arrays of a file");
@@ -398,13 +417,11 @@ impl WriteOptions {
     /// # Errors
     /// When something of it is given.
     pub(crate) fn check_for_netcdf(&self) -> Result<(), Fault> {
-        let variable = WriteOptions {
-            fill_value: None,
-            dimension_names: None,
-            attributes: Map::new(),
-            each: Vec::new(),
-            ..self.clone()
-        };
+        let variable = self.but(|one| {
+            (one.fill_value, one.dimension_names) = (None, None);
+            one.attributes = Map::new();
+            one.each = Vec::new();
+        });
         variable.check_for_file()
     }
 
@@ -413,7 +430,9 @@ impl WriteOptions {
     /// # Errors
     /// When something of it is given.
     pub(crate) fn check_for_hdf5(&self) -> Result<(), Fault> {
-        let dataset = WriteOptions { chunks: None, codecs: None, maxshape: None, typical: None, ..self.clone() };
+        let dataset = self.but(|one| {
+            (one.chunks, one.codecs, one.maxshape, one.typical) = (None, None, None, None);
+        });
         dataset.check_for_netcdf()
     }
 
@@ -424,7 +443,7 @@ impl WriteOptions {
     pub(crate) fn check_for_zarr(&self, arrays: usize) -> Result<(), Fault> {
         self.section.check(arrays)?;
         self.check_each(arrays)?;
-        if self.maxshape.is_none() {
+        if self.maxshape.is_none() && self.apart.iter().all(|one| one.maxshape.is_none()) {
             return Ok(());
         }
         let text = "maxshape cannot be given for arrays of a Zarr store";
@@ -437,6 +456,7 @@ impl WriteOptions {
     /// When something of it is given.
     pub(crate) fn check_for_existing(&self) -> Result<(), Fault> {
         let overwrite = self.overwrite.then_some("overwrite");
+        self.apart.iter().try_for_each(WriteOptions::check_for_existing)?;
         let element = self.element.is_some().then_some("a type of the stored elements");
         match self.of_chunks().or(element).or(overwrite) {
             None => Ok(()),

@@ -3,16 +3,12 @@
 use crate::emit::Emitter;
 use crate::facts::Facts;
 use crate::program::{Action, After, Lane, Step};
-use crate::strategies::Servers;
-use crate::strategy::Parameters;
 use crate::transfer::Transfer;
 use std::sync::Arc;
 
-/// What one rank writes of them, if anything.
-pub(crate) fn lane(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Option<Lane> {
-    let servers = Servers::of(parameters, transfer.ranks);
-    let next = servers.iter().position(|server| server == rank)?;
-    let lane = Besides { transfer: transfer.clone(), facts: facts.clone(), next, turns: servers.len(), synced: false };
+/// What one rank writes of them, if anything: its turn is this one of so many.
+pub(crate) fn lane(transfer: &Arc<Transfer>, facts: &Arc<Facts>, (next, turns): (usize, usize)) -> Option<Lane> {
+    let lane = Besides { transfer: transfer.clone(), facts: facts.clone(), next, turns, synced: false };
     (next < facts.beside.len()).then(|| Box::new(lane.steps()) as Lane)
 }
 

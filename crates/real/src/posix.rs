@@ -11,8 +11,10 @@ mod handle;
 mod job;
 mod pieces;
 mod queue;
+mod replacing;
 mod set;
 mod sieve;
+mod syncing;
 mod whole_reader;
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -13,6 +13,7 @@ import hyperslab as hs
 import mpi4py
 import numpy as np
 
+from batch_cases import CASES as BATCH_CASES
 from local_cases import LOCAL_CASES
 from request_cases import CASES, compute_until, overlap, part, spread, whole
 
@@ -51,7 +52,7 @@ def main() -> None:
     comm = MPI.COMM_WORLD
     if level != "multiple":
         below_multiple(comm, directory)
-    for name, case in (CASES | LOCAL_CASES).items():
+    for name, case in (CASES | LOCAL_CASES | BATCH_CASES).items():
         if level != "multiple" and case is overlap:
             continue
         path = directory / name

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hyperslab._core import __version__
 from hyperslab.array import Array
 from hyperslab.attributes import Attributes
+from hyperslab.batch import Batch
 from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
 from hyperslab.distribution import Distribution
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Array",
     "Attributes",
+    "Batch",
     "Boxes",
     "BusyError",
     "CorruptError",

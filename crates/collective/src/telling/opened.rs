@@ -11,7 +11,7 @@ use hyperslab_world::{Reader, Root, Writer};
 use std::sync::Arc;
 
 /// What of it ranks without arguments need, too.
-pub(crate) struct Opening {
+pub(crate) struct Announced {
     pub(crate) decision: Decision,
     pub(crate) roots: Vec<Root>,
     pub(crate) beside: Arc<[Beside]>,
@@ -25,7 +25,7 @@ pub(crate) fn tell(decision: &Decision, roots: &[Root], beside: &[Beside], group
 }
 
 /// What [`tell`] told, of so many arrays.
-pub(crate) fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Opening, Vec<Group>)> {
+pub(crate) fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Announced, Vec<Group>)> {
     let mut r = Reader::new(payload);
     let opening = hear_opening(&mut r)?;
     let (mut groups, mut begin) = (Vec::new(), 0);
@@ -39,10 +39,10 @@ pub(crate) fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Ope
 }
 
 /// The beginning of what [`tell`] told.
-pub(crate) fn hear_opening(r: &mut Reader) -> Option<Opening> {
+pub(crate) fn hear_opening(r: &mut Reader) -> Option<Announced> {
     let (decision, roots) = (Decision::from_bytes(r.bytes()?)?, Root::decode(r.bytes()?)?);
     let beside = hear_beside(r).filter(|beside| beside.iter().all(|one| (one.object.root as usize) < roots.len()))?;
-    Some(Opening { decision, roots, beside: beside.into() })
+    Some(Announced { decision, roots, beside: beside.into() })
 }
 
 /// Those that hold the same, as metadata of arrays that are alike do, have it told once.

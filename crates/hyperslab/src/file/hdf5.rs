@@ -204,7 +204,8 @@ impl Form for Hdf5 {
             let (ask, element) = one;
             self.check_path(&ask.name)?;
             self.check_no_group(&ask.name)?;
-            let given = options.fill_value.as_ref();
+            let own = options.of(number);
+            let given = own.fill_value.as_ref();
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
             let fill = fill.map_err(format_fault)?.unwrap_or_else(|| vec![0; element.bytes() as usize]);
             let fill = converted(&fill, ElementType::native(element.kind), *element);
@@ -213,8 +214,8 @@ impl Form for Hdf5 {
                 attributes.entry("_FillValue").or_insert_with(|| value.clone());
             }
             let dimensions = options.dimension_names_of(number).map(<[_]>::to_vec);
-            let limits = self.limits_of(ask, dimensions.as_deref(), options)?;
-            let cut = new_chunks((ask, *element), options, &limits, &fill)?;
+            let limits = self.limits_of(ask, dimensions.as_deref(), own)?;
+            let cut = new_chunks((ask, *element), own, &limits, &fill)?;
             self.push(one, Said { cut, limits, fill, dimensions, attributes })
         });
         // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file.

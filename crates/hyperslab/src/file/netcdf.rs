@@ -197,11 +197,11 @@ impl Form for Netcdf {
     }
 
     fn add(&mut self, new: &[(&ArrayWrite, ElementType)], options: &WriteOptions) -> Result<(), Fault> {
-        let fill = |(ask, element): &(&ArrayWrite, ElementType)| {
-            let given = options.fill_value.as_ref();
+        let fill = |(number, (ask, element)): (usize, &(&ArrayWrite, ElementType))| {
+            let given = options.of(number).fill_value.as_ref();
             given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose().map_err(format_fault)
         };
-        let fills = new.iter().map(fill).collect::<Result<Vec<_>, Fault>>()?;
+        let fills = new.iter().enumerate().map(fill).collect::<Result<Vec<_>, Fault>>()?;
         let variables = new.iter().zip(&fills).enumerate().map(|(number, ((ask, element), fill))| NewVariable {
             name: &ask.name,
             shape: ask.shape(),

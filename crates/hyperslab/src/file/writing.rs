@@ -241,8 +241,8 @@ impl File {
                 return Err(Fault::new(FaultKind::Invalid, text).hint("open a file that exists with mode 'r+'"));
             }
         }
-        let typed = asks.iter().map(|ask| {
-            let element = options.element.or(ask.element()).ok_or_else(|| {
+        let typed = asks.iter().enumerate().map(|(number, ask)| {
+            let element = options.of(number).element.or(ask.element()).ok_or_else(|| {
                 let text =
                     format!("this rank holds no piece of '{}', so the type of its elements is unknown", ask.name);
                 Fault::new(FaultKind::Invalid, text).hint("give dtype= on all ranks")

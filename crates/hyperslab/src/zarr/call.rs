@@ -29,7 +29,8 @@ use std::sync::Arc;
 
 impl Store {
     /// Metadata of a new array.
-    pub(super) fn new_metadata(number: usize, ask: &ArrayWrite, new: &WriteOptions) -> Result<ArrayMetadata, Fault> {
+    pub(super) fn new_metadata(number: usize, ask: &ArrayWrite, all: &WriteOptions) -> Result<ArrayMetadata, Fault> {
+        let new = all.of(number);
         let known = new.element.or(ask.element());
         let kind = known.map_or(hyperslab_layout::Kind::Float64, |element| element.kind);
         let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1))?;
@@ -44,8 +45,8 @@ impl Store {
             metadata.fill_value = fill_from_json(kind, value, &ask.name).map_err(unfit)?;
         }
         metadata.key_encoding.separator = separator(&metadata);
-        metadata.dimension_names = new.dimension_names_of(number).map(<[_]>::to_vec);
-        metadata.attributes = new.attributes_of(number).clone();
+        metadata.dimension_names = all.dimension_names_of(number).map(<[_]>::to_vec);
+        metadata.attributes = all.attributes_of(number).clone();
         let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
         encode_fill_attribute(kind, &mut metadata.attributes, &ask.name).map_err(unfit)?;
         metadata.check(&ask.name).map_err(format_fault)?;
@@ -131,8 +132,8 @@ impl Store {
                 .map(|(number, ask)| Store::new_metadata(number, ask, new))
                 .collect::<Result<Vec<_>, _>>()?,
         };
-        for ask in asks {
-            typed(&ask.name, ask.element(), update || new.element.is_some(), rank)?;
+        for (number, ask) in asks.iter().enumerate() {
+            typed(&ask.name, ask.element(), update || new.of(number).element.is_some(), rank)?;
         }
         for (ask, of) in asks.iter().zip(&metadata) {
             check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting)?;

@@ -214,6 +214,7 @@ impl Writing {
         let like = |a: usize, b: usize| {
             let (one, other) = (&self.arrays[a], &self.arrays[b]);
             self.metadata[a].shape == self.metadata[b].shape
+                && self.new.of(a).shaped_as(self.new.of(b))
                 && one.holding == other.holding
                 && one.memory.first() == other.memory.first()
         };
@@ -230,8 +231,9 @@ impl Writing {
             let (first, usual) = (kind[0], &self.metadata[kind[0]].chunk_shape);
             let laid = laid.get(first).cloned().flatten();
             let Some(open) = self.open(first, kind.len(), laid) else { continue };
-            let ladders = open.ladders(&self.new);
-            let taken = choose_shape(self.store.comm.plans(), usual, &ladders, |chunk| open.uses(&self.new, chunk));
+            let new = self.new.of(first);
+            let ladders = open.ladders(new);
+            let taken = choose_shape(self.store.comm.plans(), usual, &ladders, |chunk| open.uses(new, chunk));
             said += &said_of_chunks(&self.arrays[first].name, &taken, usual);
             for &number in &kind {
                 metadata[number] = reshaped(&self.metadata[number], taken.chunk.clone());
@@ -240,7 +242,7 @@ impl Writing {
             let budget = self.store.options.preference.buffer_bytes_max;
             let natural = natural_chunks(holding, metadata[first].element.bytes());
             let possible = |one: &Use| is_possible(self.store.comm.plans(), one);
-            let chosen = choose_shards(&open, &self.new, &metadata[first], &natural, budget, possible);
+            let chosen = choose_shards(&open, new, &metadata[first], &natural, budget, possible);
             let Some((sharded, saved)) = chosen else { continue };
             said += &saved;
             for number in kind {

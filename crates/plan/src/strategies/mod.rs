@@ -110,7 +110,9 @@ impl Strategy {
         views: &[Arc<View>],
     ) -> Program {
         let mut program = (self.spec().program)(transfer, parameters, facts, rank, views);
-        program.lanes.extend(beside::lane(transfer, parameters, facts, rank));
+        let servers = Servers::of(parameters, transfer.ranks);
+        let turn = servers.iter().position(|server| server == rank);
+        program.lanes.extend(turn.and_then(|turn| beside::lane(transfer, facts, (turn, servers.len()))));
         program
     }
 }

@@ -1,8 +1,5 @@
 //! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
-mod replacing;
-mod syncing;
-
 use super::at_hand;
 use super::coalescing::CoalescingWriter;
 use super::content::Scratch;
@@ -11,6 +8,7 @@ use super::grounds::Grounds;
 use super::handle::Handle;
 use super::job::{Answer, Answers, Job};
 use super::queue::Queue;
+use super::replacing::{Successors, replace_by};
 use super::set::{DIRECT_DEPTH_MAX, Set};
 use super::whole_reader::ChecksumReader;
 use crate::doing::{Doing, done};
@@ -18,7 +16,6 @@ use crate::regular;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use hyperslab_layout::{Durability, Object};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket, Within};
-use replacing::{Replacing, replace_by};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -33,25 +30,25 @@ const KNOWN_DIRECTORIES_MAX: usize = 1024;
 
 pub(super) struct Files {
     /// Where objects lie, and whether it is what rank 0 sees.
-    grounds: Grounds,
+    pub(super) grounds: Grounds,
     open: VecDeque<Arc<Handle>>,
     /// Serves direct requests.
     direct: Queue,
     /// Of objects that are spread over directories; those of which there were requests.
-    sets: Vec<Set>,
+    pub(super) sets: Vec<Set>,
     answers: Answers,
     /// Directories that were asked about, and whether they are on this host.
     at_hand: BTreeMap<PathBuf, bool>,
     /// Names made since the last sync, of files and directories.
-    new: BTreeSet<PathBuf>,
+    pub(super) new: BTreeSet<PathBuf>,
     /// Written since the last sync.
-    dirty: BTreeSet<PathBuf>,
+    pub(super) dirty: BTreeSet<PathBuf>,
     /// Whole objects that take the place of others at the next sync.
-    replacing: Replacing,
+    pub(super) replacing: Successors,
     /// Rises while a sync comes forward.
-    advance: Arc<AtomicU64>,
+    pub(super) advance: Arc<AtomicU64>,
     /// Whether the disk may begin with what shall be durable.
-    sends_on: Arc<AtomicBool>,
+    pub(super) sends_on: Arc<AtomicBool>,
     scratch: Scratch,
 }
 
@@ -66,7 +63,7 @@ impl Files {
             at_hand: BTreeMap::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
-            replacing: Replacing::default(),
+            replacing: Successors::default(),
             advance,
             sends_on,
             scratch: Scratch::default(),
@@ -111,7 +108,7 @@ impl Files {
     }
 
     /// The files of an object, and its set when it has one.
-    fn paths(&self, object: &Object) -> (Vec<PathBuf>, Option<&Set>) {
+    pub(super) fn paths(&self, object: &Object) -> (Vec<PathBuf>, Option<&Set>) {
         let name = self.grounds.full(object);
         let striped = self.sets.iter().find_map(|set| Some((set.paths(&name)?, Some(set))));
         striped.unwrap_or_else(|| (vec![name.into()], None))
@@ -210,7 +207,7 @@ impl Files {
     }
 
     /// Waits for all that was handed on.
-    fn settle(&self) {
+    pub(super) fn settle(&self) {
         self.direct.wait();
         self.sets.iter().for_each(Set::wait);
     }
@@ -315,7 +312,7 @@ impl Files {
     }
 
     /// Writes a whole object: straight, or beside it and then over it by a rename. What shall be durable at once takes its
-    /// name when it is ([`Replacing`]).
+    /// name when it is ([`Successors`]).
     fn whole(
         &mut self,
         object: &Object,
@@ -428,7 +425,7 @@ impl Files {
     /// Closes files: what is removed or unmounted later must not be held.
     pub(super) fn release(&mut self) {
         self.settle();
-        self.give_up_replacing();
+        self.replacing.give_up(&self.grounds);
         self.open.clear();
         self.grounds.release();
     }

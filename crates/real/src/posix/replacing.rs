@@ -2,10 +2,10 @@
 //! readers see one or the other. Those that shall be durable on return wait for the next sync: one makes all of their bytes
 //! durable, which must be on disk before names point to them; then all are renamed.
 
-use super::Files;
+use super::grounds::Grounds;
 use crate::below::Spot;
 use crate::doing::Doing;
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use hyperslab_layout::Object;
 use hyperslab_world::Fault;
 use std::collections::BTreeSet;
@@ -13,30 +13,39 @@ use std::path::{Path, PathBuf};
 
 /// Those that wait.
 #[derive(Default)]
-pub(super) struct Replacing(Vec<Waiting>);
+pub(super) struct Successors(Vec<Successor>);
 
 /// An object that was made and has not its name yet.
-pub(super) struct Waiting {
+pub(super) struct Successor {
     object: Object,
     pub(super) hidden: PathBuf,
     path: PathBuf,
 }
 
-impl Waiting {
+impl Successor {
     /// Where its name is made.
     pub(super) fn directory(&self) -> Option<PathBuf> {
         self.path.parent().map(PathBuf::from)
     }
 }
 
-impl Replacing {
+impl Successors {
     pub(super) fn wait(&mut self, object: &Object, hidden: PathBuf, path: PathBuf) {
-        self.0.push(Waiting { object: object.clone(), hidden, path });
+        self.0.push(Successor { object: object.clone(), hidden, path });
     }
 
     /// Those of these paths, which do not wait any more.
-    pub(super) fn take(&mut self, is_taken: impl Fn(&Path) -> bool) -> Vec<Waiting> {
+    pub(super) fn take(&mut self, is_taken: impl Fn(&Path) -> bool) -> Vec<Successor> {
         self.0.extract_if(.., |one| is_taken(&one.path)).collect()
+    }
+
+    /// Removes those that never took their places.
+    pub(super) fn give_up(&mut self, grounds: &Grounds) {
+        for Successor { object, path, .. } in self.0.drain(..) {
+            if let Some(Ok(hidden)) = grounds.beside(&object, &path).0 {
+                let _ = hidden.unlink();
+            }
+        }
     }
 }
 
@@ -46,34 +55,23 @@ pub(super) fn replace_by(hidden: &Spot, spot: &Spot, doing: &Doing) -> Result<()
     placed.map_err(|error| doing.failed(" (rename into place)", &error))
 }
 
-impl Files {
-    /// Lets objects whose bytes are durable take the places of others.
-    pub(super) fn replace_all(&mut self, replacing: &[Waiting]) -> Result<(), Fault> {
-        for Waiting { object, path, .. } in replacing {
-            let doing = Doing { verb: "writing", path };
-            let failed = |error: std::io::Error| doing.failed("", &error);
-            let spot = self.grounds.spot(object, path, &mut BTreeSet::new()).map_err(failed)?;
-            if let Some(hidden) = self.grounds.beside(object, path).0.transpose().map_err(failed)? {
-                replace_by(&hidden, &spot, &doing)?;
-                self.advance.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes what never took its place.
-    pub(super) fn give_up_replacing(&mut self) {
-        for Waiting { object, path, .. } in std::mem::take(&mut self.replacing).0 {
-            if let Some(Ok(hidden)) = self.grounds.beside(&object, &path).0 {
-                let _ = hidden.unlink();
-            }
+/// Lets objects whose bytes are durable take the places of others; each counts as progress.
+pub(super) fn replace_all(replacing: &[Successor], grounds: &mut Grounds, advance: &AtomicU64) -> Result<(), Fault> {
+    for Successor { object, path, .. } in replacing {
+        let doing = Doing { verb: "writing", path };
+        let failed = |error: std::io::Error| doing.failed("", &error);
+        let spot = grounds.spot(object, path, &mut BTreeSet::new()).map_err(failed)?;
+        if let Some(hidden) = grounds.beside(object, path).0.transpose().map_err(failed)? {
+            replace_by(&hidden, &spot, &doing)?;
+            advance.fetch_add(1, Ordering::Relaxed);
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::PosixStore;
+    use super::super::PosixStore;
     use crate::wire::Bell;
     use hyperslab_layout::Durability;
     use hyperslab_world::{Request, Root, Store};

@@ -1,7 +1,7 @@
 //! What was written becomes durable, and what replaces others takes their names.
 
-use super::Files;
-use super::replacing::Waiting;
+use super::files::Files;
+use super::replacing::{Successor, replace_all};
 use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, done, write_back};
 use crate::sync::atomic::Ordering;
 use hyperslab_layout::{Durability, Object};
@@ -19,7 +19,7 @@ const SENT_ON_BYTES_MIN: u64 = 512 << 10;
 
 impl Files {
     /// What was written below, which is then no longer remembered: files with new bytes, new names, and what replaces others.
-    fn take_dirty(&mut self, below: &[Object]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>, Vec<Waiting>) {
+    fn take_dirty(&mut self, below: &[Object]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>, Vec<Successor>) {
         let roots: BTreeSet<PathBuf> = below.iter().flat_map(|name| self.paths(name).0).collect();
         let inside = |path: &Path| path.ancestors().any(|above| roots.contains(above));
         // A directory made for an object may lie above the object's own; what lies below a path follows it in the set.
@@ -41,7 +41,7 @@ impl Files {
         let (synced, many) = self.sync_contents(&dirty)?;
         // Who made the name of a file that was only written to makes that durable.
         let mut named: BTreeSet<PathBuf> = replacing.iter().filter_map(|one| one.directory()).collect();
-        let replaced = self.replace_all(&replacing);
+        let replaced = replace_all(&replacing, &mut self.grounds, &self.advance);
         if !many {
             named.extend(new.iter().filter_map(|path| path.parent()).map(PathBuf::from));
         }
