@@ -260,7 +260,7 @@ def test_shells_complete_the_command(shell: str) -> None:
     assert completed("ins") == ["inspect"]
     assert completed("inspect", "--js") == ["--json"]
     assert completed("explain", "--direction", "") == ["write", "read"]
-    assert set(completed("bench", "")) >= {"entire", "formats", "regret"}
+    assert set(completed("bench", "")) >= {"entire", "formats", "peers", "regret"}
     # A path or a value may be called like a verb.
     assert completed("inspect", "trace", "--js") == ["--json"]
     assert completed("explain", "--name", "plan", "--pict") == ["--picture"]

@@ -20,7 +20,7 @@ from typing import Any
 import hyperslab as hs
 from hyperslab._scratch import scratch
 
-__all__ = ["about", "end", "find_mpiexec", "launch", "measure_task", "session", "task_of_this_launch"]
+__all__ = ["about", "end", "file_system", "find_mpiexec", "launch", "measure_task", "session", "task_of_this_launch"]
 
 #: How long a launcher has to end its ranks before all are killed.
 ENDING_SECONDS = 5.0
@@ -150,7 +150,7 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _file_system(directory: Path) -> str:
+def file_system(directory: Path) -> str:
     """Type of the file system of a directory: the one mounted deepest above it."""
     mounts = Path("/proc/self/mounts")
     rows = [line.split()[1:3] for line in mounts.read_text().splitlines()] if mounts.exists() else []
@@ -163,7 +163,7 @@ def about(directory: Path) -> dict[str, str]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = len(os.sched_getaffinity(0))
     return {
-        "machine": f"{_processor()}, {cores} cores, {memory:.0f} GiB, {_file_system(directory)}",
+        "machine": f"{_processor()}, {cores} cores, {memory:.0f} GiB, {file_system(directory)}",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "version": f"hyperslab {hs.__version__}",
         "command": shlex.join(["hyperslab", *sys.argv[1:]]),

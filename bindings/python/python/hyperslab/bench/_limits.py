@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,12 @@ class PlainFiles:
         self._owner = offset is None or rank == 0
         self._path = directory / (f"own-{rank}" if offset is None else "shared")
         self._offset = offset or 0
+
+    def at(self, path: Path) -> PlainFiles:
+        """The same of a file of this name."""
+        other = copy.copy(self)
+        other._path = path
+        return other
 
     def write(self, array: NDArray[Any], *, durable: bool) -> None:
         """Write this rank's bytes to a new file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,6 +154,12 @@ class MpiIo:
     def of(cls, name: str, path: Path, comm: MPI.Intracomm, dist: Distribution, hints: Mapping[str, str]) -> MpiIo:
         """One row-major array of float64."""
         return cls(name, path, comm, MPI.DOUBLE, file_type(dist, comm.rank, MPI.DOUBLE), hints)
+
+    def at(self, path: Path) -> MpiIo:
+        """The same of another file."""
+        other = copy.copy(self)
+        other._path = path
+        return other
 
     def _open(self, mode: int) -> MPI.File:
         info = MPI.Info.Create()
