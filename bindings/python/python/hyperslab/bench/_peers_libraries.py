@@ -130,7 +130,8 @@ class TensorStore:
         spec["context"] = {"file_io_sync": self._durable}
         if shape is not None:
             spec["metadata"] = {"shape": list(shape), "data_type": "float64", "chunk_grid": _grid(chunks)}
-            spec["metadata"]["chunk_key_encoding"] = _KEYS
+            # Without codecs, it would put large chunks into shards.
+            spec["metadata"] |= {"chunk_key_encoding": _KEYS, "codecs": _CODECS}
         return self._tensorstore.open(spec, create=shape is not None, open=shape is None)
 
     def create(self, path: Path, shape: Sequence[int], chunks: Sequence[int]) -> Any:
@@ -161,6 +162,9 @@ class TensorStore:
 _KEYS = {"name": "default", "configuration": {"separator": "."}}
 
 
+_CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}]
+
+
 def _grid(chunks: Sequence[int]) -> dict[str, Any]:
     return {"name": "regular", "configuration": {"chunk_shape": list(chunks)}}
 
@@ -174,7 +178,7 @@ def _metadata(shape: Sequence[int], chunks: Sequence[int]) -> str:
         "chunk_grid": _grid(chunks),
         "chunk_key_encoding": _KEYS,
         "fill_value": 0.0,
-        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "codecs": _CODECS,
         "attributes": {},
     }
     return json.dumps(told, indent=2)
@@ -238,8 +242,14 @@ class Plain:
         """See `Library`."""
         chunks = handle[1]
         for file, inside, outside in self._cells(handle, part):
-            whole = np.fromfile(file, "f8", math.prod(chunks)).reshape(chunks)
-            out[outside] = whole[inside]
+            target = out[outside]
+            if target.shape == chunks and target.flags.c_contiguous:
+                with file.open("rb", buffering=0) as opened:
+                    read = opened.readinto(target.reshape(-1).view(np.uint8).data)
+                assert read == target.nbytes, f"{file} ends early"
+            else:
+                # Without a copy of the whole chunk.
+                target[...] = np.memmap(file, "f8", "r", shape=chunks)[inside]
 
 
 def libraries(*, durable: bool) -> list[Library]:

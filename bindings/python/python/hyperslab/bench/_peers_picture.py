@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from hyperslab._quantities import said_seconds
-from hyperslab.bench._peers_tables import Measured, Spread3
+from hyperslab.bench._peers_tables import Measured, Times
 
 __all__ = ["draw"]
 
@@ -24,7 +24,7 @@ def _text(x: float, y: float, words: str, *, kind: str = "", anchor: str = "star
 class _Scale:
     """From seconds to places, by powers of ten."""
 
-    def __init__(self, spreads: Sequence[Spread3]) -> None:
+    def __init__(self, spreads: Sequence[Times]) -> None:
         lows = [one.low for one in spreads if one.low > 0] or [1e-3]
         self.low = math.floor(math.log10(min(lows)))
         self.high = max(self.low + 1, math.ceil(math.log10(max([one.high for one in spreads] or [1.0]))))
@@ -44,7 +44,7 @@ class _Scale:
         return found
 
 
-def _mark(scale: _Scale, y: float, spread: Spread3, colour: str, told: str, *, is_first: bool) -> list[str]:
+def _mark(scale: _Scale, y: float, spread: Times, colour: str, told: str, *, is_first: bool) -> list[str]:
     """A dot with the spread of its times: hollow for the first call."""
     fill = "#fff" if is_first else colour
     low, high, x = scale.at(spread.low), scale.at(spread.high), scale.at(spread.median)

@@ -12,7 +12,7 @@ from hyperslab._quantities import number, said_bytes
 from hyperslab.bench._peers_libraries import missing
 from hyperslab.bench._peers_rows import LARGE_BYTES, Row
 
-__all__ = ["Measured", "Spread3", "notes", "row_tables", "summary_table"]
+__all__ = ["Measured", "Times", "notes", "row_tables", "summary_table"]
 
 #: So much faster than the best peer meets what a row should, however far the limit is.
 PEER_FACTOR = 1.3
@@ -23,7 +23,7 @@ DISTURBED_CORES = 0.1
 
 
 @dataclass(frozen=True)
-class Spread3:
+class Times:
     """Median, fastest and slowest [s]."""
 
     median: float
@@ -31,7 +31,7 @@ class Spread3:
     high: float
 
     @classmethod
-    def of(cls, seconds: Sequence[float]) -> Spread3:
+    def of(cls, seconds: Sequence[float]) -> Times:
         """Of some times."""
         return cls(statistics.median(seconds), min(seconds), max(seconds))
 
@@ -54,16 +54,16 @@ class Measured:
         """Names of the ways with a role."""
         return [one["name"] for one in self.later["ways"] if one["role"] == role]
 
-    def times(self, name: str) -> Spread3:
+    def times(self, name: str) -> Times:
         """Time of a later call: of many calls the median of each repetition, of many shapes the geometric mean."""
         rounds = self.way(name)["seconds"]
         reduce = statistics.geometric_mean if self.row.calls == "shapes" else statistics.median
-        return Spread3.of([reduce(one) for one in rounds])
+        return Times.of([reduce(one) for one in rounds])
 
-    def first(self, name: str) -> Spread3 | None:
+    def first(self, name: str) -> Times | None:
         """Time of a first call."""
         found = [one["ways"][0]["seconds"][0][0] for one in self.firsts.get(name, [])]
-        return Spread3.of(found) if found else None
+        return Times.of(found) if found else None
 
     def beside_first(self, name: str) -> float:
         """What a later call takes that does the same as the first one."""
@@ -101,8 +101,14 @@ class Measured:
 
     @property
     def is_fast(self) -> bool:
-        """Whether later calls are fast beside the best peer, or near the limit."""
-        return (self.of_peer or 0.0) >= PEER_FACTOR or (self.of_limit or math.inf) <= self.row.limit
+        """Whether later calls are fast beside the best peer, or near the limit.
+
+        Where a peer is faster than plain code, the limit is what that peer takes.
+        """
+        if (self.of_peer or 0.0) >= PEER_FACTOR:
+            return True
+        near = max(self.of_limit or math.inf, 1 / self.of_peer if self.of_peer else 0.0)
+        return near <= self.row.limit
 
     @property
     def is_fast_at_once(self) -> bool:
@@ -128,14 +134,14 @@ class Measured:
         ours = medians("ours")[0]
         peers, limits = ([min(column) for column in zip(*medians(role), strict=True)] for role in ("peer", "limit"))
         met = sum(
-            peer >= PEER_FACTOR * own or own <= self.row.limit * limit
-            for own, peer, limit in zip(ours, peers or [0.0] * len(ours), limits, strict=True)
+            PEER_FACTOR * own <= peer < math.inf or own <= self.row.limit * min(limit, peer)
+            for own, peer, limit in zip(ours, peers or [math.inf] * len(ours), limits, strict=True)
         )
         return met, len(ours)
 
     @property
     def load(self) -> dict[str, float]:
-        """Cores of others, in the launch in which there were most, and in the mean of all."""
+        """Cores of others, and stolen ones, in the mean of all launches."""
         launches = [self.later["load"], *(one["load"] for firsts in self.firsts.values() for one in firsts)]
         seconds = sum(one["seconds"] for one in launches)
         return {key: sum(one[key] * one["seconds"] for one in launches) / seconds for key in ("others", "stolen")}
@@ -209,7 +215,7 @@ def summary_table(found: Sequence[Measured]) -> str:
     return "\n".join(lines)
 
 
-def _said(spread: Spread3 | None) -> str:
+def _said(spread: Times | None) -> str:
     if spread is None:
         return f"{'-':>9} {'':20}"
     return f"{_ms(spread.median):>9} {f'[{_ms(spread.low)}, {_ms(spread.high)}]':20}"
