@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -199,7 +199,20 @@ def run(args: argparse.Namespace) -> int:
     facts = about(args.directory)
     facts["settings"] = " ".join(f"{name}={os.environ[name]}" for name in sorted(os.environ) if is_ours(name)) or "none"
     failed: list[str] = []
-    found = list(measured(args, failed))
+    found: list[Measured] = []
+    for one in measured(args, failed):
+        found.append(one)
+        # A run of an hour that is ended leaves what it has measured.
+        keep(args, facts, found, failed)
+    text, page = keep(args, facts, found, failed)
+    print(text if args.json else page)
+    return 1 if failed else 0
+
+
+def keep(
+    args: argparse.Namespace, facts: Mapping[str, str], found: Sequence[Measured], failed: Sequence[str]
+) -> tuple[str, str]:
+    """What was measured so far, as JSON and as a page; also in the folder for it."""
     told = {"about": facts, "size": args.size, "missing": missing(), "failed": failed}
     text = json.dumps(told | {"rows": [one.to_json() for one in found]})
     lines = [f"{name + ':':9}{fact}" for name, fact in facts.items()]
@@ -213,9 +226,8 @@ def run(args: argparse.Namespace) -> int:
         row_tables(found),
     ]
     page = "\n".join(lines)
-    print(text if args.json else page)
     if args.output is not None:
         (args.output / "peers.json").write_text(text)
         (args.output / "peers.txt").write_text(page + "\n")
         (args.output / "peers.svg").write_text(draw(found))
-    return 1 if failed else 0
+    return text, page

@@ -37,6 +37,8 @@ KINDS: Mapping[str, Callable[[Setting], tuple[list[Way], int]]] = {
 }
 #: Rounds in which sets of hints are compared.
 TUNING_ROUNDS = 2
+#: Of many calls, about so many are enough for that.
+TUNING_CALLS = 20
 WITHOUT_DISK = "hyperslab, on tmpfs"
 
 
@@ -93,7 +95,10 @@ class Bench:
         for call in range(self._calls):
             number = repetition * self._calls + call
             turn = number % len(ways)
+            is_for_all = call % max(1, self._calls // TUNING_CALLS) == 0
             for way in [*ways[turn:], *ways[:turn]]:
+                if way.is_candidate and not is_for_all:
+                    continue
                 times[way.name].append(self._call(way, number, places))
         return times
 
@@ -111,7 +116,7 @@ class Bench:
         rest = [way for way in self._ways if not way.is_candidate or way is best]
         self._lost = [way for way in candidates if way is not best]
         self._memory[BEST] = self._memory[best.name]
-        best.name = BEST
+        best.name, best.is_candidate = BEST, False
         return rest, 1 + TUNING_ROUNDS
 
     def later(self) -> dict[str, Any]:
