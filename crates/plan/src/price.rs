@@ -96,6 +96,7 @@ impl<'a> Pricing<'a> {
         let open = costs.agreement_ns() + costs.preparing_ns(self.transfer, parameters);
         let close = costs.agreement_ns() + costs.publishing_ns();
         let phases = [open, exchange, storage, sync, close];
-        Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, later_ns, looked_at }
+        let first_ns = costs.touching_ns(parameters, buffer_bytes);
+        Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, later_ns, first_ns, looked_at }
     }
 }

@@ -337,7 +337,15 @@ pub(super) mod tests {
                 let mut phases = [0.0; Phase::ALL.len()];
                 phases[Phase::Storage as usize] = ms * 1e6;
                 let (resources, bottleneck) = ([0.0; Resource::ALL.len()], Resource::Server);
-                let price = Price { phases, resources, bottleneck, buffer_bytes: 0, later_ns: 0.0, looked_at: 0 };
+                let price = Price {
+                    phases,
+                    resources,
+                    bottleneck,
+                    buffer_bytes: 0,
+                    later_ns: 0.0,
+                    first_ns: 0.0,
+                    looked_at: 0,
+                };
                 Candidate { parameters: Parameters { strategy, ..Parameters::default() }, price }
             })
             .collect();

@@ -69,7 +69,7 @@ impl Planner<'_> {
 
 /// The order of candidates, the cheapest first.
 fn cheaper(a: &Candidate, b: &Candidate) -> Ordering {
-    a.price.whole_ns().total_cmp(&b.price.whole_ns())
+    a.price.compared_ns().total_cmp(&b.price.compared_ns())
 }
 
 /// What a candidate costs without agreements, now and later \[ns\].
@@ -177,8 +177,8 @@ impl<'a> Search<'a> {
                 if !self.affords_more() {
                     return at;
                 }
-                let enough = at.price.whole_ns() * (1.0 - MARGIN / 5.0);
-                if let Some(last) = self.consider(parameters).filter(|last| last.price.whole_ns() < enough) {
+                let enough = at.price.compared_ns() * (1.0 - MARGIN / 5.0);
+                if let Some(last) = self.consider(parameters).filter(|last| last.price.compared_ns() < enough) {
                     at = last.clone();
                     better = true;
                 }

@@ -35,7 +35,8 @@ pub(super) fn why(
     }
     let other = priced.iter().find(|one| one.parameters.strategy != strategy);
     let past_cache = |one: &&Candidate| one.parameters.strategy.order() == Sequence::Disk;
-    let told_apart = |one: &&Candidate| one.price.whole_ns() < chosen.price.whole_ns() * (1.0 - super::margins::MARGIN);
+    let told_apart =
+        |one: &&Candidate| one.price.compared_ns() < chosen.price.compared_ns() * (1.0 - super::margins::MARGIN);
     let mut text = match other {
         Some(other) if past_cache(&other) && told_apart(&other) => {
             format!(
@@ -44,7 +45,7 @@ pub(super) fn why(
                 with_later(&other.price)
             )
         }
-        Some(other) if other.price.whole_ns() <= chosen.price.whole_ns() * (1.0 + super::margins::MARGIN) => {
+        Some(other) if other.price.compared_ns() <= chosen.price.compared_ns() * (1.0 + super::margins::MARGIN) => {
             format!(
                 "{price}; no other is cheaper by more than the model's error ({} has {})",
                 other.parameters.strategy,
@@ -52,7 +53,7 @@ pub(super) fn why(
             )
         }
         Some(other) => {
-            let times = other.price.whole_ns() / chosen.price.whole_ns().max(1.0);
+            let times = other.price.compared_ns() / chosen.price.compared_ns().max(1.0);
             format!(
                 "{price}; next is {} with {} ({times:.1} times)",
                 other.parameters.strategy,

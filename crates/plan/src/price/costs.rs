@@ -420,6 +420,13 @@ impl<'a> Costs<'a> {
         made + self.ordering_ns(transfer, parameters)
     }
 
+    /// Touching buffers for the first time, on all ranks that handle storage: the system clears their pages.
+    pub(super) fn touching_ns(&self, parameters: &Parameters, buffer_bytes: u64) -> f64 {
+        let Some(_) = self.measured() else { return 0.0 };
+        let here = (Servers::of(parameters, self.ranks).len() as f64 / self.nodes()).max(1.0);
+        self.copy_ns(buffer_bytes, 1) * (here / self.cores()).max(1.0)
+    }
+
     /// Reserving the space of files and asking where it lies on the disk, where the order of the disk is followed.
     fn ordering_ns(&self, transfer: &Transfer, parameters: &Parameters) -> f64 {
         let Some(measured) = self.measured().filter(|_| parameters.strategy.order() == Sequence::Disk) else {

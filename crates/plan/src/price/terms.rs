@@ -109,6 +109,8 @@ pub struct Price {
     pub buffer_bytes: u64,
     /// What a later call takes to make durable what this one leaves in the cache, where somebody will make it \[ns\].
     pub later_ns: f64,
+    /// What it costs to touch buffers for the first time, which a process does once \[ns\].
+    pub first_ns: f64,
     /// Steps of programs that were looked at for it.
     pub looked_at: u64,
 }
@@ -142,9 +144,14 @@ impl Price {
         self.ns() - self.phase(Phase::Open) - self.phase(Phase::Close)
     }
 
-    /// All that it costs its caller, now and later: by this candidates are compared \[ns\].
+    /// All that it costs its caller, now and later \[ns\].
     pub fn whole_ns(&self) -> f64 {
         self.ns() + self.later_ns
+    }
+
+    /// The same the first time: by this candidates are compared, since most programs dump a given thing once \[ns\].
+    pub fn compared_ns(&self) -> f64 {
+        self.whole_ns() + self.first_ns
     }
 }
 
