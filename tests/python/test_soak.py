@@ -100,7 +100,7 @@ def check(seconds: float, seed: int, ranks: int = 3) -> dict[str, object]:
 @pytest.mark.mpi
 def test_nothing_is_lost_left_or_grown() -> None:
     """A short run of what is soaked for half an hour by hand."""
-    result = check(25, 5)
+    result = check(15, 5)
     counts = result["counts"]
     assert isinstance(counts, dict)
     assert counts["calls"] > 50

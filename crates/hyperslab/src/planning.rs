@@ -159,7 +159,12 @@ impl Planning {
                     _ => unsynced.push(Unsynced { key, candidate, place, later_ns }),
                 }
             }
-            let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
+            // There are few that bound some candidate, and dozens of candidates.
+            let mut known: [Option<f64>; Resource::ALL.len()] = Default::default();
+            let usual = |one: &Candidate| {
+                let bound = one.price.bottleneck;
+                *known[bound as usize].get_or_insert_with(|| learned.shared(&kind, bound).moving)
+            };
             trials.hear(report.seconds() - report.phases()[0].2, usual);
         }
     }

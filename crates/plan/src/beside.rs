@@ -39,3 +39,69 @@ impl Besides {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::Beside;
+    use crate::strategy::{Parameters, Strategy};
+    use crate::transfer::{Direction, Spread, TransferArray};
+    use hyperslab_layout::stored::{Coding, Keys, Stored};
+    use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Kind, Policies, Section};
+    use std::collections::BTreeMap;
+
+    /// Names that ranks make, with their bytes, and how many syncs follow all of a rank's own.
+    fn made(strategy: Strategy, servers: &[u32], durability: Durability) -> (BTreeMap<String, Vec<u8>>, usize) {
+        let (shape, element) = ([8], ElementType::native(Kind::Float64));
+        let ask = TransferArray {
+            name: "a".into(),
+            section: Section::whole(&shape),
+            spread: Spread::Regular(Distribution::new(&shape, &[4], &[Dim::Block]).unwrap()),
+            memory: element,
+            stored: Stored::in_chunks(&shape, element, &[2], Keys::nested("a/"), Coding::Plain),
+        };
+        let policies = Policies::of(durability);
+        let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, policies });
+        let beside = (0..7u8).map(|i| Beside { object: (&*format!("a{i}/b")).into(), bytes: [i].into() });
+        let facts = Arc::new(Facts { beside: beside.collect(), ..Facts::default() });
+        let parameters = Parameters { strategy, servers: servers.into(), ..Parameters::default() };
+        let (mut all, mut syncs) = (BTreeMap::new(), 0);
+        for rank in 0..4 {
+            let program = strategy.program(&transfer, &parameters, &facts, rank, &[]);
+            let with = |lane: &Vec<Step>| lane.iter().any(|step| matches!(step.action, Action::Make { .. }));
+            let lanes: Vec<Vec<Step>> = program.lanes.into_iter().map(Iterator::collect).filter(with).collect();
+            assert!(lanes.len() <= 1, "one lane makes them");
+            for step in lanes.into_iter().flatten() {
+                match step.action {
+                    Action::Make { object, bytes } => {
+                        let twice = all.insert(object.name.to_string(), bytes.to_vec());
+                        assert!(
+                            twice.is_none() && step.after.is_empty(),
+                            "{object} is made once, and waits for nothing"
+                        );
+                    }
+                    Action::Sync { .. } => {
+                        assert_eq!(step.after, After::range(0, step.id), "it follows all");
+                        syncs += 1;
+                    }
+                    other => panic!("{other:?} makes nothing"),
+                }
+            }
+        }
+        (all, syncs)
+    }
+
+    #[test]
+    fn the_ranks_that_handle_storage_share_what_is_made() {
+        let all: BTreeMap<_, _> = (0..7u8).map(|i| (format!("a{i}/b"), vec![i])).collect();
+        for (strategy, servers, makers) in [
+            (Strategy::SERVER_DIRECTED, &[1, 3][..], 2),
+            (Strategy::SERVER_DIRECTED, &[2], 1),
+            (Strategy::INDEPENDENT, &[], 4),
+            (Strategy::ROOT_GATHER, &[], 1),
+        ] {
+            assert_eq!(made(strategy, servers, Durability::Now), (all.clone(), makers), "{strategy}");
+            assert_eq!(made(strategy, servers, Durability::Cached), (all.clone(), 0), "{strategy}");
+        }
+    }
+}

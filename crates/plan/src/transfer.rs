@@ -69,6 +69,19 @@ impl TransferArray {
             && (&self.section, &self.spread, self.memory) == (&other.section, &other.spread, other.memory)
     }
 
+    /// Hashes what a plan depends on of the section. Where an array is cut freely, one that begins elsewhere costs the same, but
+    /// for direct I/O between pages: programs step through a file section by section.
+    fn hash_section(&self, hasher: &mut impl Hasher) {
+        let starts: Vec<u64> = self.section.dims.iter().map(|triplet| triplet.start).collect();
+        match self.stored.offset_of(&starts).filter(|_| self.stored.chunk().is_none()) {
+            Some(offset) => {
+                let each = self.section.dims.iter().map(|triplet| (triplet.stride, triplet.count, triplet.block));
+                (each.collect::<Vec<_>>(), offset.is_multiple_of(PAGE_BYTES)).hash(hasher);
+            }
+            None => self.section.hash(hasher),
+        }
+    }
+
     /// Bytes that the section has on disk.
     pub fn stored_bytes(&self) -> u64 {
         volume(&self.section.shape()).unwrap_or(u64::MAX).saturating_mul(self.stored.element.bytes())
@@ -130,7 +143,8 @@ impl Transfer {
             if again {
                 continue;
             }
-            (&ask.section, ask.memory.kind, ask.memory == ask.stored.element, ask.spread.regular()).hash(&mut hasher);
+            ask.hash_section(&mut hasher);
+            (ask.memory.kind, ask.memory == ask.stored.element, ask.spread.regular()).hash(&mut hasher);
             ask.stored.hash_likeness(&mut hasher);
         }
         hasher.finish()

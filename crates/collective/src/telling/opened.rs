@@ -65,3 +65,39 @@ fn hear_beside(r: &mut Reader) -> Option<Vec<Beside>> {
     }
     Some(beside)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::{ElementType, Kind, Stored};
+    use hyperslab_plan::Parameters;
+
+    fn told(roots: &[Root]) -> (Vec<u8>, Vec<Beside>) {
+        let decision = Decision { parameters: Parameters::default(), predicted: [0.5; 5], later: 1.0 };
+        let of = |root: u32, name: &str, bytes: &[u8]| Beside {
+            object: Object { root, name: name.into() },
+            bytes: bytes.into(),
+        };
+        let beside = vec![of(0, "a/x", b"1"), of(0, "b/x", b"1"), of(1, "c/x", b""), of(0, "d/x", b"1")];
+        let first = Stored::in_file(&[4], ElementType::native(Kind::Int32), "f", 0);
+        (tell(&decision, roots, &beside, &[Group { arrays: 0..3, first }]), beside)
+    }
+
+    #[test]
+    fn what_is_told_is_heard() {
+        let (payload, beside) = told(&[Root::new("/a"), Root::new("/b")]);
+        let (opening, groups) = hear(&payload, |_| None, 3).unwrap();
+        assert_eq!((&*opening.beside, opening.roots.len(), groups.len()), (&*beside, 2, 1));
+        assert_eq!(groups[0].arrays, 0..3);
+        assert!(hear(&payload, |_| None, 4).is_none(), "one array too few");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_not_heard() {
+        assert!(hear(&told(&[Root::new("/a")]).0, |_| None, 3).is_none(), "an object below a root that is not there");
+        let payload = told(&[Root::new("/a"), Root::new("/b")]).0;
+        for length in 0..payload.len() {
+            assert!(hear(&payload[..length], |_| None, 3).is_none(), "{length} of {} B", payload.len());
+        }
+    }
+}
