@@ -60,6 +60,13 @@ def test_a_disturbed_row_says_so() -> None:
     assert "disturbed" in summary_table([one])
 
 
+def test_the_command_leaves_mpi_to_the_ranks_that_it_starts() -> None:
+    """A process that begins with MPI by itself has files of Open MPI's, which stay when it is told to end."""
+    code = "import sys, hyperslab.bench._entire, hyperslab.bench._formats; "
+    code += "import hyperslab.bench._peers, hyperslab.bench._regret; sys.exit('mpi4py.MPI' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
 def test_fewer_ranks_read_what_more_wrote() -> None:
     assert [ranks_of(row("reread, raw"), ranks) for ranks in (2, 4, 8)] == [None, 3, 6]
     assert ranks_of(row("many, Zarr"), 2) == 2

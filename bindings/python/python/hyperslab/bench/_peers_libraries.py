@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hyperslab.bench._peers_ways import LIMIT, PEER
+from hyperslab.bench._peers_rows import LIMIT, PEER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["FAMILIES", "LARGE_BYTES", "ROWS", "SIZES", "Row", "Size", "ranks_of", "shapes_between"]
+__all__ = [
+    "FAMILIES",
+    "LARGE_BYTES",
+    "LIMIT",
+    "NOTHING",
+    "OURS",
+    "PEER",
+    "ROWS",
+    "SIZES",
+    "Row",
+    "Size",
+    "ranks_of",
+    "shapes_between",
+]
+
+#: What a way is in a row.
+OURS, PEER, LIMIT, NOTHING = "ours", "peer", "limit", "nothing"
 
 #: From here on the first call is held against a multiple of later ones, below against a time on top [B].
 LARGE_BYTES = 64_000_000

@@ -12,7 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 import hyperslab as hs
-from hyperslab.bench._peers_rows import SIZES
+from hyperslab.bench._peers_rows import LIMIT, NOTHING, OURS, PEER, SIZES
 from hyperslab.bench._watch import rest
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT", "NOTHING", "OURS", "PEER", "PLACES", "STEPS", "Setting", "Way", "each_in_turn"]
 
-OURS, PEER, LIMIT, NOTHING = "ours", "peer", "limit", "nothing"
 #: In how many places a large array is compared after the first call.
 PLACES = 4
 #: Values that change in place grow by up to so much, another one for each call.
