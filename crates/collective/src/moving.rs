@@ -41,8 +41,8 @@ enum Stage {
 }
 
 impl Moving {
-    /// Begins with these arrays and pieces, and what is written besides. `vetted` is what this rank found wrong with elements that it would write: all hear
-    /// of it before bytes move, if they [may refuse](may_refuse) to.
+    /// Begins with these arrays and pieces, and what is written besides. `vetted` is what this rank found wrong with elements
+    /// that it would write: all hear of it before bytes move, if they [may refuse](may_refuse) to.
     ///
     /// # Errors
     /// When an earlier failure ended the use of this party.

@@ -110,9 +110,11 @@ impl Strategy {
         views: &[Arc<View>],
     ) -> Program {
         let mut program = (self.spec().program)(transfer, parameters, facts, rank, views);
-        let servers = Servers::of(parameters, transfer.ranks);
-        let turn = servers.iter().position(|server| server == rank);
-        program.lanes.extend(turn.and_then(|turn| beside::lane(transfer, facts, (turn, servers.len()))));
+        if !facts.beside.is_empty() {
+            let servers = Servers::of(parameters, transfer.ranks);
+            let turn = servers.iter().position(|server| server == rank);
+            program.lanes.extend(turn.and_then(|turn| beside::lane(transfer, facts, (turn, servers.len()))));
+        }
         program
     }
 }
