@@ -227,18 +227,19 @@ def test_what_transfers_teach_is_kept_and_may_be_lost(tmp_path: Path) -> None:
     kept = tmp_path / "cache" / "learned.json"
     write_raw(tmp_path / "a.raw", 8, HYPERSLAB_LEARNED=str(kept))
     told = json.loads(kept.read_text())
-    assert list(told) == ["shared", "own"]
-    # Bounded by factors of 8, and of 512 before and after data move.
-    ends = {key: shared for key, (shared, _) in told["shared"].items() if key.endswith(("open", "close"))}
-    assert all(abs(shared) < 6.3 for shared in ends.values())
-    assert all(abs(shared) < 2.1 for key, (shared, _) in told["shared"].items() if key not in ends)
-    assert all(abs(own) < 0.5 for own in told["own"].values())
+    assert told
+    for kept_of_kind in told.values():
+        assert list(kept_of_kind) == ["shared", "own"]
+        # Bounded by factors of 8, and of 512 before and after data move.
+        for part, (shared, _) in kept_of_kind["shared"].items():
+            assert abs(shared) < (6.3 if part in {"open", "close"} else 2.1)
+        assert all(abs(own) < 0.5 for own in kept_of_kind["own"].values())
     # One transfer is enough to be learned from.
     kept.unlink()
     write_raw(tmp_path / "a.raw", 1, HYPERSLAB_LEARNED=str(kept))
-    assert json.loads(kept.read_text())["shared"]
+    assert any(one["shared"] for one in json.loads(kept.read_text()).values())
     # What makes no sense is as good as nothing.
-    for text in ("", "{", '{"shared": 3}', '{"shared": {"write file cached 1 server": [1e308, 5]}}'):
+    for text in ("", "{", '{"write file cached 1": 3}', '{"write file cached 1": {"shared": {"server": [1e308, 5]}}}'):
         kept.write_text(text)
         write_raw(tmp_path / "a.raw", HYPERSLAB_LEARNED=str(kept))
     kept.unlink()
@@ -256,11 +257,11 @@ def test_what_is_forced_teaches_nothing_of_what_is_chosen(tmp_path: Path) -> Non
     kept = tmp_path / "learned.json"
     predicted(str(kept), 8, "root-gather")
     taught = json.loads(kept.read_text())
-    assert taught["shared"]
-    assert all(" forced " in key for key in (*taught["shared"], *taught["own"]))
+    assert taught
+    assert all(kind.endswith(" forced") for kind in taught)
     assert predicted(str(kept)) == before
     # That was learned from, in its turn.
-    assert any(" forced " not in key for key in json.loads(kept.read_text())["shared"])
+    assert any(not kind.endswith(" forced") for kind in json.loads(kept.read_text()))
 
 
 def test_a_transfer_never_fails_because_of_a_profile(tmp_path: Path) -> None:

@@ -29,14 +29,14 @@ const UNSYNCED_MAX: usize = 1024;
 
 /// What kind of transfer it is, for what is learned of it. What a user forces teaches nothing of what is chosen: with the
 /// wrong number of servers, say, the model may be off by a factor that the right one has not.
-fn kind(transfer: &Transfer, hints: &Preference) -> String {
+fn kind(transfer: &Transfer, hints: &Preference) -> Arc<str> {
     let word = |it: bool, yes: &'static str, no: &'static str| if it { yes } else { no };
     let chunked = transfer.asks.iter().any(|ask| ask.stored.chunk().is_some());
     let way = word(transfer.direction == Direction::Write, "write", "read");
     let (place, kept) = (word(chunked, "chunks", "file"), word(transfer.is_synced(), "durable", "cached"));
     let free = Preference { buffer_bytes_max: hints.buffer_bytes_max, cached: hints.cached, ..Preference::default() };
     let forced = word(*hints == free, "", " forced");
-    format!("{way} {place} {kept} {}{forced}", transfer.ranks.next_power_of_two())
+    format!("{way} {place} {kept} {}{forced}", transfer.ranks.next_power_of_two()).into()
 }
 
 /// How rank 0 of a communicator chooses.
@@ -107,7 +107,8 @@ impl Plans {
 /// What rank 0 keeps from call to call.
 #[derive(Default)]
 pub(crate) struct Planning {
-    plans: HashMap<u64, Trials>,
+    /// With the kind of transfer that each is for.
+    plans: HashMap<u64, (Arc<str>, Trials)>,
     /// Shapes of chunks that were chosen.
     shapes: HashMap<u64, Taken>,
     learned: Learned,
@@ -124,7 +125,7 @@ struct Last {
     /// Under which number its plan is kept.
     key: u64,
     /// What kind of transfer it is, and what bounds it.
-    kind: String,
+    kind: Arc<str>,
     bottleneck: Resource,
     /// How long choosing took \[ns\].
     planning_ns: u64,
@@ -150,7 +151,7 @@ impl Planning {
         self.learned.hear(&kind, bottleneck, report);
         let Planning { plans, learned, unsynced, too_many, .. } = self;
         // A plan that hears nothing stays as it is.
-        if let Some(trials) = plans.get_mut(&key).filter(|_| environment::trials()) {
+        if let Some((_, trials)) = plans.get_mut(&key).filter(|_| environment::trials()) {
             let (candidate, later_ns) = trials.in_use();
             // A rank that wrote nothing makes nothing durable, and cannot say how long that takes.
             if later_ns > 0.0 && report.walked().store_bytes > 0 {
@@ -181,7 +182,7 @@ impl Planning {
         let all_ns: f64 = durable.iter().map(|one| one.later_ns).sum();
         let one_way = |key: u64, candidate: usize| durable.iter().all(|o| o.key != key || o.candidate == candidate);
         for Unsynced { key, candidate, later_ns, .. } in &durable {
-            if let Some(trials) = self.plans.get_mut(key).filter(|_| one_way(*key, *candidate)) {
+            if let Some((_, trials)) = self.plans.get_mut(key).filter(|_| one_way(*key, *candidate)) {
                 trials.hear_later(*candidate, seconds * later_ns / all_ns);
             }
         }
@@ -211,18 +212,16 @@ pub(crate) fn decided(
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
-    (transfer.fingerprint(), &hints, laid).hash(&mut hasher);
+    (transfer.fingerprint(), asked, &hints, laid).hash(&mut hasher);
     let key = hasher.finish();
-    // Dedicated servers narrow hints, but that is not the user's doing.
-    let kind = kind(&transfer, asked);
     let can = |parameters: &Parameters| parameters.strategy.feasible(&transfer, parameters).is_ok();
     // A call that did not come to its end has failed; if another way was tried in it, that may be why.
-    if let Some(trials) = planning.last.take().and_then(|last| planning.plans.get_mut(&last.key)) {
+    if let Some((_, trials)) = planning.last.take().and_then(|last| planning.plans.get_mut(&last.key)) {
         trials.fails();
     }
-    let known = planning.plans.get_mut(&key).map(|trials| trials.choice(can));
-    let choice = match known {
-        Some(choice) => choice,
+    let known = planning.plans.get_mut(&key).map(|(kind, trials)| (kind.clone(), trials.choice(can)));
+    let (kind, choice) = match known {
+        Some(known) => known,
         None => {
             let (profile, machine) = plans.machine(transfer.ranks);
             let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
@@ -236,8 +235,10 @@ pub(crate) fn decided(
                 planning.unsynced.clear();
                 planning.too_many = true;
             }
-            planning.plans.insert(key, Trials::new(choice.clone()));
-            choice
+            // Dedicated servers narrow hints, but that is not the user's doing.
+            let kind = kind(&transfer, asked);
+            planning.plans.insert(key, (kind.clone(), Trials::new(choice.clone())));
+            (kind, choice)
         }
     };
     let bottleneck = choice.price.bottleneck;
@@ -388,7 +389,7 @@ mod tests {
         for key in [1, 2] {
             let mut trials = trials::tests::plan(&[(Strategy::SERVER_DIRECTED, 10.0)]);
             trials.hear(0.01, |_| 1.0);
-            planning.plans.insert(key, trials);
+            planning.plans.insert(key, ("write".into(), trials));
         }
         planning.unsynced.extend(writes.iter().map(|&(key, name, later_ns)| Unsynced {
             key,
@@ -400,7 +401,7 @@ mod tests {
     }
 
     fn heard(planning: &Planning) -> [Vec<f64>; 2] {
-        [1, 2].map(|key| planning.plans[&key].heard_later(0).to_vec())
+        [1, 2].map(|key| planning.plans[&key].1.heard_later(0).to_vec())
     }
 
     #[test]

@@ -33,14 +33,67 @@ const SETTLED: u64 = 4;
 /// How long after a transfer the next one writes the file: rarely, since that takes longer than a small transfer.
 const SAVE_AFTER: Duration = Duration::from_secs(1);
 
-/// Corrections, as logarithms of factors.
+/// What is known of one kind of transfer: corrections, as logarithms of factors.
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 struct Kept {
-    /// By kind of transfer and what bounds it: what all strategies share, and how many transfers taught it.
+    /// By what bounds it: what all strategies share, and how many transfers taught it.
     shared: BTreeMap<String, (f64, u64)>,
-    /// By kind of transfer and strategy: what that one has of its own.
+    /// By strategy: what that one has of its own.
     own: BTreeMap<String, f64>,
+}
+
+impl Kept {
+    /// By what a part of a price is multiplied.
+    fn factor(&self, part: &str) -> f64 {
+        self.shared.get(part).map_or(1.0, |(shared, _)| shared.exp())
+    }
+
+    /// What a strategy has of its own. One that was never taken is taken to be off as far as those that were.
+    fn own(&self, strategy: Strategy) -> f64 {
+        let mean = || self.own.values().sum::<f64>() / self.own.len().max(1) as f64;
+        self.own.get(strategy.name()).copied().unwrap_or_else(mean).exp()
+    }
+
+    /// Corrects what all strategies share by what is left after the corrections with which it was predicted, which is
+    /// returned: the logarithm of measured over predicted, unless these are no positive numbers.
+    fn teach(&mut self, part: &str, predicted: f64, measured: f64) -> Option<f64> {
+        if !(predicted.is_finite() && predicted > 0.0 && measured.is_finite() && measured > 0.0) {
+            return None;
+        }
+        let off = (measured / predicted).ln().clamp(-ODD.ln(), ODD.ln());
+        let (shared, seen) = known(&mut self.shared, part);
+        *seen += 1;
+        // The first ones teach most: a stated default may be far off.
+        let share = SHARED_SHARE.max(1.0 / (*seen as f64 + 1.0));
+        *shared = bounded(*shared + share * off, shared_max(part));
+        Some(off)
+    }
+
+    fn learn(&mut self, bound: Resource, report: &Report) {
+        let [open, _, _, close] = report.phases();
+        self.teach(OPEN, open.1, open.2);
+        self.teach(CLOSE, close.1, close.2);
+        let (predicted, measured) = report.moving();
+        if measured < SECONDS_MIN {
+            return;
+        }
+        let Some(off) = self.teach(bound.name(), predicted, measured) else { return };
+        if self.shared.get(bound.name()).is_some_and(|(_, seen)| *seen <= SETTLED) {
+            // As long as all are far off, what is left says little of one strategy.
+            return;
+        }
+        let own = known(&mut self.own, report.strategy().name());
+        *own = bounded(*own + OWN_SHARE * off, OWN_MAX);
+    }
+}
+
+/// What is known by a name, from now on if it was not.
+fn known<'a, T: Default>(map: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
+    if !map.contains_key(name) {
+        map.insert(name.into(), T::default());
+    }
+    map.get_mut(name).expect("it is there")
 }
 
 /// Factors for prices that all strategies share.
@@ -51,10 +104,10 @@ pub(super) struct Corrections {
     pub(super) close: f64,
 }
 
-/// What transfers taught.
+/// What transfers taught, by their kinds.
 #[derive(Default)]
 pub(super) struct Learned {
-    kept: Option<Kept>,
+    kept: Option<BTreeMap<String, Kept>>,
     /// When the first of the transfers was over that the file does not know.
     unsaved: Option<Instant>,
 }
@@ -62,78 +115,33 @@ pub(super) struct Learned {
 impl Learned {
     /// Nothing, whatever was kept.
     pub(crate) fn nothing() -> Learned {
-        Learned { kept: Some(Kept::default()), ..Learned::default() }
+        Learned { kept: Some(BTreeMap::new()), ..Learned::default() }
     }
 
     /// By what the price of a transfer of a kind is multiplied that this bounds and that this strategy carries out: agreeing,
     /// moving data, publishing.
     pub(super) fn of(&mut self, kind: &str, bound: Resource, strategy: Strategy) -> Corrections {
-        let own = self.own(kind, strategy);
+        let own = self.kept(kind).own(strategy);
         let shared = self.shared(kind, bound);
         Corrections { moving: shared.moving * own, ..shared }
     }
 
-    /// What a strategy has of its own. One that was never taken is taken to be off as far as those that were.
-    fn own(&mut self, kind: &str, strategy: Strategy) -> f64 {
-        let known = |kept: &Kept, strategy: Strategy| kept.own.get(&format!("{kind} {strategy}")).copied();
-        if let Some(own) = known(self.kept(), strategy) {
-            return own.exp();
-        }
-        let all: Vec<f64> = Strategy::ALL.into_iter().filter_map(|strategy| known(self.kept(), strategy)).collect();
-        (all.iter().sum::<f64>() / all.len().max(1) as f64).exp()
-    }
-
     /// By what is multiplied, in all prices of transfers of a kind that this bounds, whoever carries them out.
     pub(super) fn shared(&mut self, kind: &str, bound: Resource) -> Corrections {
-        let mut factor = |what: &str| {
-            let kept = self.kept().shared.get(&format!("{kind} {what}"));
-            kept.map_or(1.0, |(shared, _)| shared.exp())
-        };
-        Corrections { open: factor(OPEN), moving: factor(bound.name()), close: factor(CLOSE) }
+        let kept = self.kept(kind);
+        Corrections { open: kept.factor(OPEN), moving: kept.factor(bound.name()), close: kept.factor(CLOSE) }
     }
 
-    fn kept(&mut self) -> &mut Kept {
-        self.kept.get_or_insert_with(|| read().unwrap_or_default())
+    fn kept(&mut self, kind: &str) -> &mut Kept {
+        known(self.kept.get_or_insert_with(|| read().unwrap_or_default()), kind)
     }
 
     /// Learns from a transfer of a kind, which this bounded.
     pub(super) fn hear(&mut self, kind: &str, bound: Resource, report: &Report) {
-        self.learn(kind, bound, report);
+        self.kept(kind).learn(bound, report);
         if self.unsaved.get_or_insert_with(Instant::now).elapsed() > SAVE_AFTER {
             self.save();
         }
-    }
-
-    fn learn(&mut self, kind: &str, bound: Resource, report: &Report) {
-        let [open, _, _, close] = report.phases();
-        self.teach(&format!("{kind} {OPEN}"), open.1, open.2);
-        self.teach(&format!("{kind} {CLOSE}"), close.1, close.2);
-        let (predicted, measured) = report.moving();
-        if measured < SECONDS_MIN {
-            return;
-        }
-        let Some(off) = self.teach(&format!("{kind} {bound}"), predicted, measured) else { return };
-        if self.kept().shared.get(&format!("{kind} {bound}")).is_some_and(|(_, seen)| *seen <= SETTLED) {
-            // As long as all are far off, what is left says little of one strategy.
-            return;
-        }
-        let own = self.kept().own.entry(format!("{kind} {}", report.strategy())).or_default();
-        *own = bounded(*own + OWN_SHARE * off, OWN_MAX);
-    }
-
-    /// Corrects what all strategies share by what is left after the corrections with which it was predicted, which is
-    /// returned: the logarithm of measured over predicted, unless these are no positive numbers.
-    fn teach(&mut self, key: &str, predicted: f64, measured: f64) -> Option<f64> {
-        if !(predicted.is_finite() && predicted > 0.0 && measured.is_finite() && measured > 0.0) {
-            return None;
-        }
-        let off = (measured / predicted).ln().clamp(-ODD.ln(), ODD.ln());
-        let (shared, seen) = self.kept().shared.entry(key.into()).or_default();
-        *seen += 1;
-        // The first ones teach most: a stated default may be far off.
-        let share = SHARED_SHARE.max(1.0 / (*seen as f64 + 1.0));
-        *shared = bounded(*shared + share * off, shared_max(key));
-        Some(off)
     }
 
     /// Writes the file. That it cannot be written hurts nobody.
@@ -158,18 +166,19 @@ impl Drop for Learned {
 }
 
 /// Reads the file. An invalid one is as good as none.
-fn read() -> Option<Kept> {
+fn read() -> Option<BTreeMap<String, Kept>> {
     let text = std::fs::read_to_string(environment::learned()?).ok()?;
-    let mut kept: Kept = serde_json::from_str(&text).ok()?;
-    kept.shared.iter_mut().for_each(|(key, (shared, _))| *shared = bounded(*shared, shared_max(key)));
-    kept.own.values_mut().for_each(|own| *own = bounded(*own, OWN_MAX));
+    let mut kept: BTreeMap<String, Kept> = serde_json::from_str(&text).ok()?;
+    for Kept { shared, own } in kept.values_mut() {
+        shared.iter_mut().for_each(|(part, (shared, _))| *shared = bounded(*shared, shared_max(part)));
+        own.values_mut().for_each(|own| *own = bounded(*own, OWN_MAX));
+    }
     Some(kept)
 }
 
-/// The largest factor that may be learned under a key of what is shared.
-fn shared_max(key: &str) -> f64 {
-    let at_an_end = [OPEN, CLOSE].iter().any(|end| key.ends_with(end));
-    if at_an_end { ENDS_MAX } else { SHARED_MAX }
+/// The largest factor that may be learned of a part of what all strategies share.
+fn shared_max(part: &str) -> f64 {
+    if [OPEN, CLOSE].contains(&part) { ENDS_MAX } else { SHARED_MAX }
 }
 
 /// A logarithm within bounds that are given as a factor; nothing, when it is no number.
@@ -195,9 +204,7 @@ mod tests {
     }
 
     fn knows_nothing() -> Learned {
-        let mut learned = Learned::default();
-        learned.kept = Some(Kept::default());
-        learned
+        Learned::nothing()
     }
 
     /// Lets transfers take `factor` times as long as the model says, and tells what is learned.
@@ -223,18 +230,18 @@ mod tests {
     fn one_odd_measurement_changes_little_of_a_strategy() {
         let mut learned = knows_nothing();
         taught(&mut learned, Strategy::INDEPENDENT, 1.0, 20);
-        let before = learned.own(KIND, Strategy::INDEPENDENT);
+        let before = learned.kept(KIND).own(Strategy::INDEPENDENT);
         taught(&mut learned, Strategy::INDEPENDENT, 1000.0, 1);
-        assert!((learned.own(KIND, Strategy::INDEPENDENT) / before).ln() < 0.12);
+        assert!((learned.kept(KIND).own(Strategy::INDEPENDENT) / before).ln() < 0.12);
     }
 
     #[test]
     fn what_was_never_taken_is_off_as_the_others_are() {
         let mut learned = knows_nothing();
         taught(&mut learned, Strategy::SERVER_DIRECTED, 3.0, 12);
-        let own = learned.own(KIND, Strategy::SERVER_DIRECTED);
+        let own = learned.kept(KIND).own(Strategy::SERVER_DIRECTED);
         assert!(own > 1.0);
-        assert!(Strategy::ALL.into_iter().all(|strategy| (learned.own(KIND, strategy) - own).abs() < 1e-12));
+        assert!(Strategy::ALL.into_iter().all(|strategy| (learned.kept(KIND).own(strategy) - own).abs() < 1e-12));
     }
 
     #[test]
@@ -244,7 +251,7 @@ mod tests {
             taught(&mut learned, Strategy::TWO_PHASE, factor, 200);
             let shared = learned.shared(KIND, Resource::Cores).moving;
             assert!((1.0 / SHARED_MAX..=SHARED_MAX).contains(&(shared * (1.0 + 1e-9)).min(SHARED_MAX)), "{shared}");
-            assert!(learned.own(KIND, Strategy::TWO_PHASE).ln().abs() <= OWN_MAX.ln() + 1e-9);
+            assert!(learned.kept(KIND).own(Strategy::TWO_PHASE).ln().abs() <= OWN_MAX.ln() + 1e-9);
         }
         let other = learned.of("read file cached 4", Resource::Cores, Strategy::TWO_PHASE);
         assert!((other.moving - 1.0).abs() < 1e-12);

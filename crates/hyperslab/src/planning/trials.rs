@@ -161,7 +161,10 @@ impl Trials {
         if self.taken != self.best {
             self.lost += (seconds - known).max(0.0);
         }
-        if self.tried[at].seconds.len() >= JUDGED_AFTER || seconds > HOPELESS * known {
+        // What short transfers teach is worth less than finding out after each of them.
+        let settled =
+            seconds < SECONDS_MIN && self.taken == self.best && !self.transfers.is_multiple_of(REMEMBERED as u64);
+        if !settled && (self.tried[at].seconds.len() >= JUDGED_AFTER || seconds > HOPELESS * known) {
             self.judge(&self.expected(usual));
         }
     }
