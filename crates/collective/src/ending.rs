@@ -37,7 +37,11 @@ impl Ending {
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<(), Fault>> {
         loop {
             let next = match &mut self.stage {
-                Stage::New => self.begin(world, party),
+                Stage::New => {
+                    // What is closed, removed or unmounted then must not be held.
+                    world.store().release();
+                    self.begin(world, party)
+                }
                 Stage::Told(agreement) => {
                     let agreed = agreement.poll(world, party)?;
                     agreed.and_then(|_| self.agree(party))

@@ -103,7 +103,7 @@ impl Moving {
                 },
                 Stage::Walking(mut walk) => match walk.poll(world, party) {
                     Some(walked) => {
-                        world.store().release();
+                        end_requests(world, party);
                         if self.room().is_none() {
                             return Some(Ok(walked));
                         }
@@ -226,6 +226,11 @@ impl Moving {
     pub fn walked(&self) -> Walked {
         if let Stage::Walking(walk) = &self.stage { walk.walked() } else { Walked::default() }
     }
+}
+
+/// Lets storage close what it has open. A server does not hear when what it served is closed.
+fn end_requests(world: &mut dyn World, party: &Party) {
+    if party.is_server() { world.store().release() } else { world.store().pause() }
 }
 
 /// Whether ranks agree once more before they write, on what each found in its own elements: where an array exists already,

@@ -65,6 +65,7 @@ enum Work {
     Serve(Ticket, Request),
     Enter(Arc<[Root]>),
     Release,
+    Pause,
 }
 
 impl Work {
@@ -78,6 +79,10 @@ impl Work {
             }
             Work::Release => {
                 files.release();
+                None
+            }
+            Work::Pause => {
+                files.pause();
                 None
             }
         }
@@ -167,7 +172,7 @@ impl PosixStore {
         }
         match request {
             Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.read => {
-                at_once::read(&files.path(object), moves).map(Ok)
+                files.read_at_hand(object, moves)
             }
             Request::Write { object, moves, direct: false, durability }
                 if moves.bytes() <= self.at_once_bytes_max.write =>
@@ -224,6 +229,10 @@ impl Store for PosixStore {
 
     fn release(&mut self) {
         self.tell(Work::Release);
+    }
+
+    fn pause(&mut self) {
+        self.tell(Work::Pause);
     }
 
     fn cut(&mut self) {

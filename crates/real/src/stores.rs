@@ -87,6 +87,10 @@ impl Store for Stores {
         self.posix.release();
     }
 
+    fn pause(&mut self) {
+        self.posix.pause();
+    }
+
     fn cut(&mut self) {
         self.posix.cut();
     }

@@ -199,6 +199,11 @@ pub trait Store {
     }
     /// Closes what it keeps open for the requests so far.
     fn release(&mut self) {}
+    /// The same after a call that others like it may follow: a few files may stay open, until all are released or other
+    /// roots are entered.
+    fn pause(&mut self) {
+        self.release();
+    }
     /// Begins nothing more of what it was asked for, for good; what is under way ends when it does.
     fn cut(&mut self) {}
 }

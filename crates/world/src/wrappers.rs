@@ -29,6 +29,10 @@ macro_rules! forwarded {
             self.inner.release();
         }
 
+        fn pause(&mut self) {
+            self.inner.pause();
+        }
+
         fn cut(&mut self) {
             self.inner.cut();
         }

@@ -30,9 +30,8 @@ pub(super) const BYTES_MAX: Most = Most { read: 256 << 10, write: 256 << 10 };
 pub(super) const CROWDED_BYTES_MAX: Most = Most { read: 64 << 20, write: 4 << 20 };
 
 /// Reads from a file, if that needs no waiting; `None` when the worker shall do it, who may meet parts of it again.
-pub(super) fn read(path: &Path, moves: &Moves) -> Option<Outcome> {
-    let file = open(path)?;
-    let mut sieve = Sieve::of_cached(&file);
+pub(super) fn read(file: &File, moves: &Moves) -> Option<Outcome> {
+    let mut sieve = Sieve::of_cached(file);
     for nest in moves.nests() {
         let each = try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
             let run = Source::new(moves, memory, length).map_err(drop)?;
@@ -45,7 +44,7 @@ pub(super) fn read(path: &Path, moves: &Moves) -> Option<Outcome> {
 }
 
 /// Opens a file whose name the kernel has in its own cache.
-fn open(path: &Path) -> Option<File> {
+pub(super) fn open(path: &Path) -> Option<File> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: all fields are numbers, of which zero is one.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
@@ -97,7 +96,8 @@ mod tests {
         let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
         let memory = Memory::from_vec(vec![0; 5000]);
-        match read(&path, &moves(&memory, 70_000, 5000)) {
+        let at_once = |at, count| read(&open(&path)?, &moves(&memory, at, count));
+        match at_once(70_000, 5000) {
             Some(outcome) => {
                 assert!(matches!(outcome, Outcome::Done(moved) if moved.bytes == 5000 && moved.calls == 1));
                 assert_eq!(memory.to_vec(0, 5000), bytes[70_000..75_000]);
@@ -105,8 +105,8 @@ mod tests {
             // Where a kernel, a filter or a file system does not know such calls, the worker does all of it.
             None => assert!(is_refused(&path), "what was just written is in the cache, but was not read"),
         }
-        assert!(read(&path, &moves(&memory, 99_000, 5000)).is_none(), "the worker tells that the file is too short");
+        assert!(at_once(99_000, 5000).is_none(), "the worker tells that the file is too short");
         std::fs::remove_file(&path).unwrap();
-        assert!(read(&path, &moves(&memory, 0, 5)).is_none(), "the worker tells that there is no such file");
+        assert!(at_once(0, 5).is_none(), "the worker tells that there is no such file");
     }
 }

@@ -1,6 +1,7 @@
 //! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
 use super::at_hand;
+use super::at_once;
 use super::coalescing::CoalescingWriter;
 use super::content::Scratch;
 use super::direct::Way;
@@ -235,12 +236,23 @@ impl Files {
 
     /// Whether a file is known to lie on a disk or in memory of this host, so that nothing far away is waited for.
     fn is_at_hand(&self, path: &Path) -> bool {
-        path.parent().and_then(|parent| self.at_hand.get(parent)).is_some_and(|&at_hand| at_hand)
+        holds(&self.at_hand, path)
     }
 
     /// Whether all files that are kept open are on this host, so that closing them waits for nothing.
     pub(super) fn closes_at_once(&self) -> bool {
         self.open.iter().all(|handle| self.is_at_hand(&handle.path))
+    }
+
+    /// Reads from a file, if that needs no waiting. One that is open, and on this host, is not opened again.
+    pub(super) fn read_at_hand(&mut self, object: &Object, moves: &Moves) -> Option<Result<Outcome, Fault>> {
+        let path = self.path(object);
+        if self.is_at_hand(&path) && !self.is_striped(object) {
+            return at_once::read(&self.file(&path, false).ok()??.file, moves).map(Ok);
+        }
+        let file = at_once::open(&path)?;
+        self.ask_about(&path, &file);
+        at_once::read(&file, moves).map(Ok)
     }
 
     /// Writes to a file that is on this host; `None` where it is not, or not known to be.
@@ -422,17 +434,31 @@ impl Files {
         Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content, first }))
     }
 
+    /// Closes files, but the few that were used last on this host: the next call may come to them again.
+    pub(super) fn pause(&mut self) {
+        self.end_requests();
+        let Files { open, at_hand, .. } = self;
+        open.retain(|handle| holds(at_hand, &handle.path));
+    }
+
     /// Closes files: what is removed or unmounted later must not be held.
     pub(super) fn release(&mut self) {
+        self.end_requests();
+        self.open.clear();
+    }
+
+    /// Keeps nothing of the requests so far.
+    fn end_requests(&mut self) {
         self.settle();
         self.replacing.give_up(&self.grounds);
-        self.open.clear();
         self.grounds.release();
     }
 
     /// Objects of all further requests lie below these roots.
     pub(super) fn enter(&mut self, roots: Arc<[Root]>) {
         self.grounds.enter(roots);
+        let Files { open, grounds, .. } = self;
+        open.retain(|handle| grounds.lie_above(&handle.path));
     }
 
     /// Looks whether this rank sees of an object what rank 0 sees, where that waits for nothing far away. `None` where it
@@ -442,6 +468,11 @@ impl Files {
         let at_hand = unproven.iter().all(|proof| self.is_at_hand(Path::new(proof.path())));
         at_hand.then(|| self.grounds.prove(object))
     }
+}
+
+/// Whether a file is known to lie on this host, by its directory.
+fn holds(at_hand: &BTreeMap<PathBuf, bool>, path: &Path) -> bool {
+    path.parent().and_then(|parent| at_hand.get(parent)).is_some_and(|&at_hand| at_hand)
 }
 
 fn whole_striped(object: &str) -> Fault {

@@ -43,6 +43,11 @@ impl Grounds {
         self.held.clear();
     }
 
+    /// Whether a path lies below a root.
+    pub(super) fn lie_above(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(&*root.at))
+    }
+
     fn root(&self, object: &Object) -> Option<&Root> {
         self.roots.get(object.root as usize)
     }
