@@ -301,6 +301,8 @@ class Operation:
     fenced: bool = True
     #: Whether new things take their names one after another, so that the next opening may have to end that.
     ends_later: bool = False
+    #: Whether it survives only the death of processes, not a loss of power.
+    cached: bool = False
     strategies: tuple[str | None, ...] = STRATEGIES
 
     @property
@@ -678,6 +680,18 @@ def raw_section(attempt: Attempt) -> None:
     with attempt.raw(attempt.directory / "a.raw", "r+", header=HEADER_BYTES, arrays=known) as file:
         values, dist = in_section(attempt)
         file.write({"a": values}, dist, section=(SECTION, slice(0, COLUMNS)))
+        attempt.published = True
+
+
+@operation(prepare_raw, look_at_raw, changed, in_place=True, cached=True)
+def cached_sections(attempt: Attempt) -> None:
+    """Several short changes, between which the marker rests."""
+    known = dict.fromkeys("ab", (SHAPE, "<f8"))
+    path = attempt.directory / "a.raw"
+    with attempt.raw(path, "r+", header=HEADER_BYTES, arrays=known, durable=False) as file:
+        values, dist = in_section(attempt)
+        for _ in range(3):
+            file.write({"a": values}, dist, section=(SECTION, slice(0, COLUMNS)))
         attempt.published = True
 
 

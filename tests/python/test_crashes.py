@@ -33,7 +33,9 @@ from kill_points import in_child, judged, prepared
 
 HERE = Path(__file__).parent
 #: Those that change something.
-CHANGING = [name for name in OPERATIONS if name not in ("read", "raw read", "clearing up", "striped file")]
+#: What is not durable promises nothing after a loss of power.
+UNCHANGING = ("read", "raw read", "clearing up", "striped file")
+CHANGING = [name for name, made in OPERATIONS.items() if name not in UNCHANGING and not made.cached]
 #: At the end: how many ranks each has goes by its place, and deliberate faults are found by these.
 CHANGING.append("striped file")
 #: Images of each in the ordinary tests; and most of those in which a fault of the product must show.

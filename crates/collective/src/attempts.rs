@@ -25,6 +25,7 @@
 mod clean;
 mod home;
 mod journal;
+mod marker;
 mod marks;
 mod opening;
 mod owner;
@@ -40,7 +41,8 @@ use clean::homes_of;
 pub use home::Home;
 use hyperslab_world::{Fault, FaultKind, Hold, Names, Proof, Publishing, Root};
 pub use journal::Entry;
-pub use marks::{Change, Marker, Replacing, gone};
+pub use marker::Marker;
+pub use marks::{Change, Replacing, gone};
 pub use opening::Opening;
 use opening::TURNS_MAX;
 pub use owner::is_token;
@@ -308,12 +310,16 @@ impl Attempts {
         if self.lost.load(Ordering::SeqCst) {
             return Ok(());
         }
+        if self.process != self.names().process().pid {
+            return Ok(());
+        }
+        let rested = self.end_rest();
         let (made, kept) = {
             let mut state = self.state();
             state.updates = None;
             (state.made.take(), std::mem::take(&mut state.kept))
         };
-        let Some(made) = made.filter(|_| self.process == self.names().process().pid) else { return Ok(()) };
+        let Some(made) = made else { return rested };
         let above: BTreeSet<String> = kept.into_iter().map(|(above, _)| above).collect();
         if above.iter().any(|above| self.names().sync(above).is_err()) {
             let text = format!(
@@ -324,7 +330,7 @@ impl Attempts {
             return Err(Fault::new(FaultKind::Unsynced, text)
                 .hint("look at the disk; the next opening for writing removes what was kept"));
         }
-        self.way.end_root(self, made)
+        self.way.end_root(self, made).and(rested)
     }
 }
 

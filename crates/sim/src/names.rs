@@ -218,6 +218,16 @@ impl Lock for SimLock {
     fn keeps_others_out(&self) -> bool {
         self.inner.keeps_others_out()
     }
+
+    fn rest(&self, note: &[u8]) -> bool {
+        self.names.note(Deed::Bytes(self.names.full(&self.name), note.len() as u64, true));
+        self.inner.rest(note)
+    }
+
+    fn resume(&self, rested: &[u8], note: &[u8]) -> Result<bool, Fault> {
+        self.names.note(Deed::Bytes(self.names.full(&self.name), note.len() as u64, true));
+        self.inner.resume(rested, note)
+    }
 }
 
 impl Drop for SimLock {

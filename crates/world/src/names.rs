@@ -20,6 +20,21 @@ pub trait Lock: Send + Sync {
     fn has_its_name(&self) -> bool;
     /// Whether others are kept out; not where a file system has no locks.
     fn keeps_others_out(&self) -> bool;
+    /// Lets others lock it from now on, with a note as long as this one; says whether it can do that, and else has changed
+    /// nothing but, at most, the note.
+    fn rest(&self, note: &[u8]) -> bool {
+        let _ = note;
+        false
+    }
+    /// Locks it again after it rested, with another note of the same length; says whether nobody else has it, or changed
+    /// the note, or the name, meanwhile.
+    ///
+    /// # Errors
+    /// When nobody can know, or the note cannot be written; it rests still then.
+    fn resume(&self, rested: &[u8], note: &[u8]) -> Result<bool, Fault> {
+        let _ = (rested, note);
+        Ok(false)
+    }
 }
 
 /// What comes of asking for a name that one owner at a time may have.

@@ -3,6 +3,7 @@
 //! The lock of the tree is held while names are looked up or changed, that of a file (shared) while bytes move, so that
 //! ranks copy at the same time, also into one file.
 
+mod lock;
 mod nodes;
 mod store;
 mod witness;
@@ -10,8 +11,9 @@ mod witness;
 pub use store::TreeStore;
 pub use witness::{TreeDeed, Witness};
 
-use crate::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names, Process, Then};
+use crate::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
 use hyperslab_pack::Memory;
+use lock::{Locking, TreeLock};
 use nodes::{Node, Numbers, TreeFile, Why, allocate, place};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -52,53 +54,36 @@ struct Tree {
     edits: Mutex<()>,
 }
 
-/// A lock on a file of a tree, whatever its name is by now.
-struct TreeLock {
-    tree: MemoryTree,
-    /// Its name in the tree when it was locked.
-    inner: String,
-    file: Arc<TreeFile>,
-}
-
-impl TreeLock {
-    fn changed(&self, verb: &'static str, result: Result<(), Why>) -> Result<(), Fault> {
-        self.file.touch(&self.tree.tree.numbers);
-        result.map_err(|why| why.fault(verb, &self.tree.absolute(&self.inner)))
-    }
-}
-
-impl Lock for TreeLock {
-    fn add(&self, note: &[u8]) -> Result<(), Fault> {
-        self.tree.told("adding to the note", &self.inner, true)?;
-        self.changed("writing", self.file.append(note))
-    }
-
-    fn cut(&self, bytes: u64) -> Result<(), Fault> {
-        self.tree.told("cutting the note", &self.inner, true)?;
-        self.changed("resizing", self.file.resize(bytes))
-    }
-
-    fn has_its_name(&self) -> bool {
-        let told = self.tree.told("looking at", &self.inner, false);
-        told.is_ok() && self.tree.top().find(&self.inner).is_some_and(|node| node.number() == self.file.number)
-    }
-
-    fn keeps_others_out(&self) -> bool {
-        true
-    }
-}
-
-impl Drop for TreeLock {
-    fn drop(&mut self) {
-        self.tree.locked().remove(&self.file.number);
-    }
-}
-
 /// A tree that is not kept alive.
 struct WeakTree {
     label: String,
     tree: Weak<Tree>,
     witness: Option<Arc<dyn Witness>>,
+}
+
+impl Locking for MemoryTree {
+    fn locked(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.tree.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told(&self, verb: &'static str, name: &str, changes: bool) -> Result<(), Fault> {
+        let deed = TreeDeed { verb, name, changes, waits: false };
+        self.witness.as_ref().map_or(Ok(()), |witness| witness.before(deed))
+    }
+
+    fn number(&self, inner: &str) -> Option<u64> {
+        self.top().find(inner).map(Node::number)
+    }
+
+    fn changed(
+        &self,
+        file: &TreeFile,
+        (verb, inner): (&'static str, &str),
+        done: Result<(), Why>,
+    ) -> Result<(), Fault> {
+        file.touch(&self.tree.numbers);
+        done.map_err(|why| why.fault(verb, &self.absolute(inner)))
+    }
 }
 
 impl Default for MemoryTree {
@@ -155,19 +140,9 @@ impl MemoryTree {
         self.tree.top.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        self.tree.locked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn weak(&self) -> WeakTree {
         let witness = self.witness.clone();
         WeakTree { label: self.tree.label.clone(), tree: Arc::downgrade(&self.tree), witness }
-    }
-
-    /// Tells the witness what is to be done to a name in the tree.
-    fn told(&self, verb: &'static str, name: &str, changes: bool) -> Result<(), Fault> {
-        let deed = TreeDeed { verb, name, changes, waits: false };
-        self.witness.as_ref().map_or(Ok(()), |witness| witness.before(deed))
     }
 
     /// Owns what only one owner at a time edits.
@@ -371,7 +346,7 @@ impl Names for MemoryTree {
             return Ok(Claim::Busy(file.read(0, u64::MAX)));
         }
         let left = file.read(0, u64::MAX);
-        let lock = Box::new(TreeLock { tree: self.whole(), inner: self.inner(name), file });
+        let lock = TreeLock::held(self.whole(), self.inner(name), file);
         Ok(if is_new { Claim::New(lock) } else { Claim::Left(lock, left) })
     }
 
@@ -423,7 +398,7 @@ impl Names for MemoryTree {
         if !self.locked().insert(file.number) {
             return Ok(Locked::Busy);
         }
-        Ok(Locked::Ours(Box::new(TreeLock { tree: self.whole(), inner, file })))
+        Ok(Locked::Ours(TreeLock::held(self.whole(), inner, file)))
     }
 
     fn is_at_hand(&self) -> bool {

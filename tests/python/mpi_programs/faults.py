@@ -104,9 +104,11 @@ def must_succeed(fault: Fault, where: str) -> bool:
     return fault.value == errno.EINTR and not where.startswith(("syncfs", "opendir", "syscall"))
 
 
-def must_fail(fault: Fault, made: Operation) -> bool:
+def must_fail(fault: Fault, made: Operation, where: str) -> bool:
     """Whether success would be a lie: what was to be written or synced may not be there."""
     lost = fault.value in (errno.EIO, errno.ENOSPC)
+    # Where a marker cannot say that it rests, it goes.
+    lost &= not (made.cached and where.endswith(made.marker))
     return fault.kind == "fail" and lost and fault.name in ("write", "sync") and "read" not in made.name
 
 
@@ -282,7 +284,7 @@ class Judge:
             return
         if self.failed and must_succeed(self.case.fault, self.where):
             self.complaints.append("nothing should have come of this fault")
-        if not self.failed and must_fail(self.case.fault, self.case.made) and not self.warnings:
+        if not self.failed and must_fail(self.case.fault, self.case.made, self.where) and not self.warnings:
             self.complaints.append("nobody was told of a failure to write or sync")
         # What follows is told of closing.
         first = self.errors[:1]

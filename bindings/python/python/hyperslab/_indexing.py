@@ -34,12 +34,19 @@ def is_list(selector: Any) -> bool:
 
 def has_list(section: Any) -> bool:
     """Whether a section has a list of indices for one of its dimensions."""
+    # Short calls feel what it takes to ask for an abstract class.
+    if section is None or type(section) is slice or (type(section) is tuple and all(map(_is_plain, section))):
+        return False
     return isinstance(section, np.ndarray) or (isinstance(section, Sequence) and any(map(is_list, section)))
+
+
+def _is_plain(selector: Any) -> bool:
+    return type(selector) is slice or type(selector) is int
 
 
 def expanded(section: Any, shape: Sequence[int]) -> list[Selector]:
     """A selector for each dimension: those that are left out, at the end or for ``...``, are all of it."""
-    given = [*section] if isinstance(section, Sequence) else [section]
+    given = [*section] if type(section) is tuple or isinstance(section, Sequence) else [section]
     dots = [number for number, selector in enumerate(given) if selector is Ellipsis]
     if len(dots) > 1:
         message = f"the section has '...' {len(dots)} times\n  hint: give it once, for all dimensions that are left out"

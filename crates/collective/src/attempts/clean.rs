@@ -2,7 +2,7 @@
 
 use super::home::Home;
 use super::owner::{Owner, is_token, lines};
-use super::records::{MARKER, OWNER, disowned_line, is_disowned, is_torn, parts_of};
+use super::records::{MARKER, OWNER, disowned_line, is_disowned, is_resting, is_torn, parts_of};
 use super::recover::{Fate, Marked, Whose, fate, marked_by, recover_home};
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 
@@ -73,9 +73,13 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
         && names.exists(&beside)
         && let Locked::Ours(lock) = names.lock(&beside)?
     {
-        let torn = names.note(&beside)?.is_none_or(|note| is_torn(&note));
+        let noted = names.note(&beside)?;
+        let rests = noted.as_deref().is_some_and(is_resting);
+        let torn = noted.is_none_or(|note| is_torn(&note));
         let note = if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
-        cleaned.push(Cleaned { kind: "update", name: names.full(&home.base), note: note.into() });
+        if !rests {
+            cleaned.push(Cleaned { kind: "update", name: names.full(&home.base), note: note.into() });
+        }
         match torn {
             _ if dry_run => {}
             true => disown(names.as_ref(), &beside, &*lock)?,

@@ -2,10 +2,11 @@
 //! the same.
 
 use super::home::Home;
+use super::marker::{Marker, Notes};
 use super::opening::Opening;
 use super::owner::{Owner, line_of, lines};
-use super::records::{UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
-use hyperslab_world::{Claim, Fault, FaultKind, Lock, Names, Proof, fingerprint};
+use super::records::{RESTS, UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
+use hyperslab_world::{Claim, Fault, FaultKind, Lock, fingerprint};
 use serde_json::Map;
 use std::fmt;
 
@@ -43,29 +44,6 @@ fn is_of_replacement(note: &[u8]) -> bool {
     lines(note).last().and_then(|line| line.get("replaced")?.as_str().map(|replaced| replaced == "yes")) == Some(true)
 }
 
-/// The marker of something that is being changed, which its owner has locked.
-pub struct Marker {
-    pub(super) name: String,
-    pub(super) shown: String,
-    pub(super) lock: Box<dyn Lock>,
-    /// Length of the note of an earlier owner \[B\]; of one who died before he changed anything, 0.
-    pub(super) before: Option<u64>,
-    /// What the marker holds now.
-    pub(super) contents: u64,
-}
-
-impl Marker {
-    /// Whether an earlier update did not end.
-    pub fn was_there(&self) -> bool {
-        self.before.is_some_and(|before| before > 0)
-    }
-
-    /// By what another rank knows that it sees this marker.
-    pub fn proof(&self, names: &dyn Names) -> Proof {
-        Proof::Contents(names.full(&self.name).into(), self.contents)
-    }
-}
-
 impl Opening {
     /// Marks something that is about to be changed, and keeps other owners from doing the same until the marker is dropped.
     ///
@@ -81,23 +59,24 @@ impl Opening {
     /// The same; gives the note of another owner who does.
     fn try_to_mark(&self, marker: &str, name: &str, change: &Change) -> Result<Result<Marker, Vec<u8>>, Fault> {
         self.check_still_there()?;
-        let (torn, updates, replaced) = match *change {
-            Change::Torn(updates) => (true, updates, "no"),
-            Change::Unseen(updates) => (false, Some(updates), "no"),
-            Change::Replaced { noted } => (false, noted.then_some(""), "yes"),
+        if let Some(marker) = self.resumed(marker)? {
+            return Ok(Ok(marker));
+        }
+        let (torn, updates) = match *change {
+            Change::Torn(updates) => (true, updates),
+            Change::Unseen(updates) => (false, Some(updates)),
+            Change::Replaced { noted } => (false, noted.then_some("")),
         };
-        let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
-        let readers = if torn { "torn" } else { "whole" };
-        let more = [("updates", directory), ("readers", readers), ("replaced", replaced)];
-        let line = Owner::of(&self.token(), self.names()).line(&more);
+        let (line, notes) = self.notes(change);
         let what = format!("'{name}' of '{}'", self.home.shown());
         // Before the marker is made: of what is not noted, nobody would know who finds this root without its owner.
         if updates.is_some() {
             self.note_update(name, torn)?;
         }
-        let marked = |lock, before, contents: &[u8]| {
+        let marked = |lock, before: Option<u64>, contents: &[u8]| {
             let (name, shown) = (marker.to_string(), name.to_string());
-            Ok(Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) }))
+            let notes = notes.clone().filter(|_| before.is_none() && contents == line);
+            Ok(Ok(Marker { name, shown, lock, before, contents: fingerprint(contents), notes }))
         };
         let by_link = |fault| match self.names().is_link(marker) {
             true => {
@@ -115,9 +94,49 @@ impl Opening {
                 self.take_over(&note, &*lock, marker, &what)?;
                 lock.add(&line)?;
                 let before = is_torn(&note).then_some(note.len() as u64);
-                marked(lock, before, &[note, line].concat())
+                marked(lock, before, &[&note[..], &line].concat())
             }
         }
+    }
+
+    /// What a marker says of a change; and what it says while it is under way and while it rests, where it may.
+    fn notes(&self, change: &Change) -> (Vec<u8>, Option<Notes>) {
+        let owner = Owner::of(&self.token(), self.names());
+        let (readers, updates, replaced) = match *change {
+            Change::Torn(updates) => ("torn", updates, "no"),
+            Change::Unseen(updates) => ("whole", Some(updates), "no"),
+            Change::Replaced { .. } => ("whole", None, "yes"),
+        };
+        let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
+        let line = owner.line(&[("updates", directory), ("readers", readers), ("replaced", replaced)]);
+        if !matches!(change, Change::Torn(None)) || !self.at_once || self.durable {
+            return (line, None);
+        }
+        let notes = Notes::new(line, owner.line(&[("readers", "whole"), (RESTS, "yes")]));
+        (notes.works.clone(), Some(notes))
+    }
+
+    /// The marker of an earlier change of this opening, at work again, if it rests and nobody else had it meanwhile.
+    fn resumed(&self, name: &str) -> Result<Option<Marker>, Fault> {
+        let Some(marker) = self.state().resting.take_if(|marker| marker.name == name) else { return Ok(None) };
+        let Notes { works, rests } = marker.notes.as_ref().expect("a marker that rests says so");
+        match marker.lock.resume(rests, works) {
+            Ok(resumes) => Ok(Some(marker).filter(|_| resumes)),
+            Err(fault) => {
+                self.state().resting = Some(marker);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Removes the marker that rests, unless somebody else has had it since.
+    pub(super) fn end_rest(&self) -> Result<(), Fault> {
+        let Some(marker) = self.state().resting.take() else { return Ok(()) };
+        let rests = &marker.notes.as_ref().expect("a marker that rests says so").rests;
+        // What fails once may not fail twice.
+        let resumes = marker.lock.resume(rests, rests).or_else(|_| marker.lock.resume(rests, rests));
+        let removed = resumes.and_then(|resumes| if resumes { self.remove_marker(&marker) } else { Ok(()) });
+        removed.map_err(|fault| self.left_behind(&marker.name, fault))
     }
 
     /// Keeps others from changing in place what is about to be replaced: what they write would land in either. The marker
@@ -229,6 +248,10 @@ impl Opening {
     pub fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
         match marker.before {
             Some(before) if stays && before > 0 => marker.lock.cut(before),
+            None if marker.notes.as_ref().is_some_and(|notes| marker.lock.rest(&notes.rests)) => {
+                self.state().resting = Some(marker);
+                Ok(())
+            }
             None => self.remove_marker(&marker),
             // It was listed as unfinished.
             Some(_) => {

@@ -1,6 +1,7 @@
 //! Openings: what an open store or file has hidden, its root and its owner, whichever way things become visible.
 
 use super::home::Home;
+use super::marker::Marker;
 use super::owner::Owner;
 use super::records::{INSIDE, OWNER, PARTS, UPDATES, shown};
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Publishing, is_in_memory};
@@ -39,6 +40,8 @@ pub(super) struct State {
     pub(super) updated: BTreeSet<(String, bool)>,
     /// Stands for this opening in markers, where nothing hidden was made.
     pub(super) token: Option<String>,
+    /// The marker of a file, between two changes of it.
+    pub(super) resting: Option<Marker>,
     /// What was replaced while it is not known that what replaced it is durable, and in which directory that is.
     pub(super) kept: Vec<(String, String)>,
 }

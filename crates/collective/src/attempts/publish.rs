@@ -1,7 +1,8 @@
 //! Publishing: attempts take their visible names.
 
 use super::journal::{Entry, Noted, end_journal, half_published, journal_of, replace};
-use super::marks::{Marker, Replacing};
+use super::marker::Marker;
+use super::marks::Replacing;
 use super::opening::{Opening, TURNS_MAX};
 use super::records::{ASIDE, NEW};
 use hyperslab_world::{Fault, FaultKind, Names};

@@ -59,6 +59,14 @@ pub fn is_torn(note: &[u8]) -> bool {
     lines.is_empty() || lines.iter().any(|line| line.get("readers").is_none_or(|readers| readers != "whole"))
 }
 
+/// What a marker says of itself between two changes by its owner, who keeps it for the next one.
+pub(super) const RESTS: &str = "rests";
+
+/// Whether a marker rests.
+pub(super) fn is_resting(note: &[u8]) -> bool {
+    lines(note).last().is_some_and(|line| line.contains_key(RESTS))
+}
+
 /// A line of the list of owners: an update that did not end, and that nobody owns.
 pub(super) fn unfinished_line(name: &str) -> Vec<u8> {
     let mut map = Map::new();

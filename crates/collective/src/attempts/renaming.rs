@@ -3,7 +3,8 @@
 use super::clean::{Cleaned, clean_home};
 use super::home::Home;
 use super::journal::Entry;
-use super::marks::{Change, Marker};
+use super::marker::Marker;
+use super::marks::Change;
 use super::opening::{Made, Opening};
 use super::records::ARRAY;
 use super::recover::{Found, Whose, recover_home};

@@ -4,7 +4,7 @@
 use super::clean::Cleaned;
 use super::home::Home;
 use super::journal::Entry;
-use super::marks::Marker;
+use super::marker::Marker;
 use super::opening::{Made, Opening};
 use super::recover::{Found, Whose};
 use hyperslab_world::{Fault, FaultKind, Root};

@@ -173,13 +173,22 @@ const ZARR: &[(&str, Run)] = &[
 
 // ---- raw, NetCDF and HDF5 files
 
+/// What is not made durable.
+fn cached(tree: &MemoryTree) -> Result<File, Error> {
+    raw_with(tree, Mode::Update, OpenOptions::default().durable(false))
+}
+
 fn raw(tree: &MemoryTree, mode: Mode) -> Result<File, Error> {
+    raw_with(tree, mode, OpenOptions::default())
+}
+
+fn raw_with(tree: &MemoryTree, mode: Mode, options: OpenOptions) -> Result<File, Error> {
     let array =
         |name: &str| FileArray { name: name.into(), shape: vec![EXTENT], element: ElementType::native(Kind::Float64) };
     let arrays = [array("a"), array("b")];
     let arrays = if mode == Mode::Write { &[][..] } else { &arrays };
     let contents = Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays };
-    File::open(&alone(), tree.below("run.raw"), mode, OpenOptions::default(), contents)
+    File::open(&alone(), tree.below("run.raw"), mode, options, contents)
 }
 
 fn netcdf(tree: &MemoryTree, mode: Mode) -> Result<File, Error> {
@@ -234,6 +243,13 @@ const RAW: &[(&str, Run)] = &[
         let (section, extent) = middle();
         let options = WriteOptions::default().section(section);
         in_file(|| raw(tree, Mode::Update), |file| file.write(&[ask("a", extent, value)], &options).map(drop))
+    }),
+    // The marker rests in between.
+    ("cached sections", |tree, value| {
+        let (section, extent) = middle();
+        let options = WriteOptions::default().section(section);
+        let write = |file: &File| file.write(&[ask("a", extent, value)], &options).map(drop);
+        in_file(|| cached(tree), |file| (0..3).try_for_each(|_| write(file)))
     }),
 ];
 

@@ -40,6 +40,18 @@ struct FileLock {
     real: bool,
 }
 
+impl FileLock {
+    /// Whether the name by which it was locked still means this file.
+    fn is_named(&self) -> io::Result<bool> {
+        let there = match std::fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            there => there?,
+        };
+        let held = self.file.metadata()?;
+        Ok((held.dev(), held.ino()) == (there.dev(), there.ino()))
+    }
+}
+
 impl Lock for FileLock {
     fn add(&self, note: &[u8]) -> Result<(), Fault> {
         let added = self.file.metadata().and_then(|found| {
@@ -55,13 +67,37 @@ impl Lock for FileLock {
     }
 
     fn has_its_name(&self) -> bool {
-        let there = std::fs::symlink_metadata(&self.path);
-        let held = self.file.metadata();
-        there.is_ok_and(|there| held.is_ok_and(|held| (held.dev(), held.ino()) == (there.dev(), there.ino())))
+        self.is_named().unwrap_or(false)
     }
 
     fn keeps_others_out(&self) -> bool {
         self.real
+    }
+
+    fn rest(&self, note: &[u8]) -> bool {
+        self.real && self.file.write_all_at(note, 0).is_ok() && self.file.unlock().is_ok()
+    }
+
+    fn resume(&self, rested: &[u8], note: &[u8]) -> Result<bool, Fault> {
+        let failed = |verb, error: &io::Error| {
+            let _ = self.file.unlock();
+            posix_fault(verb, &self.path, error)
+        };
+        match self.file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(error)) => return Err(failed("locking", &error)),
+        }
+        let there = self::note(&self.file).map_err(|error| failed("reading", &error))?;
+        let is_named = self.is_named().map_err(|error| failed("looking at", &error))?;
+        if there != rested || !is_named {
+            let _ = self.file.unlock();
+            return Ok(false);
+        }
+        self.file.write_all_at(note, 0).map(|()| true).map_err(|error| {
+            let _ = self.file.write_all_at(rested, 0);
+            failed("writing", &error)
+        })
     }
 }
 

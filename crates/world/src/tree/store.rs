@@ -1,5 +1,6 @@
 //! Objects that are files of trees in memory.
 
+use super::lock::Locking;
 use super::nodes::{Content, TreeFile, allocate, place};
 use super::{MemoryTree, SCHEME, WeakTree, found_file, inner_of};
 use crate::memory_store::{checksum_fault, got, length_fault};

@@ -1,6 +1,6 @@
 //! What is begun in an object store, and where it lies.
 
-use super::super::marks::Marker;
+use super::super::marker::Marker;
 use super::super::records::OWNER;
 use hyperslab_world::{ATTEMPT_TAG, Bucket, Fault, Names};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Records: a name belongs to who put its record, until another one puts his line behind it.
 
-use super::super::marks::Marker;
+use super::super::marker::Marker;
 use super::super::opening::{Opening, TURNS_MAX};
 use super::super::owner::{Owner, line_of, lines};
 use super::super::records::MARKER;
@@ -115,6 +115,7 @@ impl ByMetadata {
             lock,
             before: None,
             contents: fingerprint(contents),
+            notes: None,
         };
         for _ in 0..TURNS_MAX {
             match names.claim(record, &note, false)? {
