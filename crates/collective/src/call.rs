@@ -15,7 +15,7 @@ use crate::served;
 use crate::target::{Nothing, Target};
 use crate::telling::opened::{Announced, hear, tell};
 use hyperslab_layout::{Casting, ElementType, Policies};
-use hyperslab_plan::{Direction, Transfer, TransferArray};
+use hyperslab_plan::{Beside, Direction, Parameters, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Agreed, Compared, Limits, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked};
 use hyperslab_world::{Fault, FaultKind, Root, World};
@@ -91,6 +91,8 @@ pub struct Call {
     /// When it began, and when it was open \[ns\].
     times: (u64, u64),
     opened: Option<Opened>,
+    /// The same transfer where chunks are read whole, which tells the one whose checksum is wrong.
+    strictly: Option<Strictly>,
     /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
     fault: Option<Fault>,
     given: Vec<LocalArray>,
@@ -105,6 +107,9 @@ enum Stage {
     Closing(Agreement),
     Over,
 }
+
+/// A transfer once more, in another way.
+type Strictly = (Arc<Transfer>, Exposure, (Parameters, Arc<[Beside]>));
 
 /// What all ranks agreed on.
 struct Opened {
@@ -132,7 +137,6 @@ impl Call {
             Ok(parts) => (parts, None),
             Err(unfit) => (None, Some(unfit)),
         };
-        let reach = reach(&arrays);
         let cannot = match &parts {
             Some(parts) => parts.cannot(),
             // How they lie is not known yet.
@@ -142,7 +146,7 @@ impl Call {
         let fault = fault.or(unfit).map(|fault| fault.context(&what));
         let question = Question {
             stores: true,
-            votes: Votes { cannot, reach },
+            votes: Votes { cannot, reach: reach(&arrays), sum: 0 },
             ..Question::opening(what.clone(), compared, fault)
         };
         let began = world.clock().stamp_ns();
@@ -165,6 +169,7 @@ impl Call {
             firsts: Vec::new(),
             times: (began, began),
             opened: None,
+            strictly: None,
             fault: None,
             given: Vec::new(),
             moved: Vec::new(),
@@ -222,6 +227,7 @@ impl Call {
                     moved.and_then(|moved| self.close(world, party, moved, placed))
                 }
                 Stage::Closing(agreement) => match agreement.poll(world, party)? {
+                    Ok(agreed) if agreed.votes.sum != 0 && self.strictly.is_some() => self.read_again(world, party),
                     Ok(_) => return Some(Ok(self.done(world))),
                     Err(fault) => Err(fault),
                 },
@@ -257,7 +263,9 @@ impl Call {
     /// All ranks agreed, and rank 0 has told how.
     fn start(&mut self, world: &mut dyn World, party: &mut Party, agreed: Agreed) -> Result<Stage, Fault> {
         // All ranks make the same; one that cannot has met something that nobody could foresee.
-        let compiled = self.compile(&agreed).map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
+        let served = served::has_servers(party);
+        let compiled =
+            self.compile(&agreed, served).map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
         let Compiled { transfer, opening: Announced { decision, roots, beside }, exposure, vetted } = compiled;
         let transfer = transfer.among(party.size());
         self.times.1 = world.clock().stamp_ns();
@@ -266,17 +274,20 @@ impl Call {
         }
         enter(world, roots);
         let how = (decision.parameters.clone(), beside);
+        let strict = transfer.in_whole_chunks().map(Arc::new);
+        self.strictly = strict.map(|strict| (strict, exposure.clone(), how.clone()));
         let moving = Moving::begin(world, party, &self.what, (transfer.clone(), exposure), vetted, how);
         self.opened = Some(Opened { transfer, decision });
         Ok(Stage::Moving(Box::new(moving?)))
     }
 
     /// Makes of what rank 0 told what this rank moves.
-    fn compile(&mut self, agreed: &Agreed) -> Result<Compiled, Fault> {
+    fn compile(&mut self, agreed: &Agreed, served: bool) -> Result<Compiled, Fault> {
         let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense");
         let (opening, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
         let moves = (self.direction, self.policies, self.at.1);
         let (transfer, taken) = transfer(&self.arrays, &groups, agreed.votes, moves)?;
+        let transfer = if served { transfer } else { transfer.in_parts() };
         self.firsts = taken.iter().map(|(of, _)| of.start).collect();
         let locals = self.locals.take();
         let vetted = may_refuse(&transfer).then(|| self.vet(&transfer, &taken, locals.as_deref())).flatten();
@@ -336,6 +347,13 @@ impl Call {
         })
     }
 
+    /// The checksums of what was read in parts do not add up: somewhere a chunk is damaged, or was replaced meanwhile.
+    fn read_again(&mut self, world: &mut dyn World, party: &mut Party) -> Result<Stage, Fault> {
+        let (transfer, exposure, how) = self.strictly.take().expect("it was read in parts");
+        Moving::begin(world, party, &self.what, (transfer, exposure), None, how)
+            .map(|moving| Stage::Moving(moving.into()))
+    }
+
     /// This rank's part has moved, or failed to.
     fn close(
         &mut self,
@@ -363,7 +381,9 @@ impl Call {
             let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
             Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked)
         });
-        let question = Question { what: self.what.clone(), fault, stores: self.publishes, ..Question::default() };
+        let votes = Votes { sum: walked.sum, ..Votes::default() };
+        let question =
+            Question { what: self.what.clone(), fault, votes, stores: self.publishes, ..Question::default() };
         let begin = self.target.clone().filter(|_| self.publishes).map(|target| -> Begin {
             let (at_once, what) = (self.at_once, self.what.clone());
             let publish = move || lock(&target).publish().map(|()| Vec::new()).map_err(|fault| fault.context(what));
@@ -502,7 +522,7 @@ impl Preparing {
         }
         let mut groups = groups(&self.arrays, stored);
         let (wanted, taken) = transfer(&self.arrays, &groups, votes, self.moves)?;
-        let wanted = Arc::new(wanted);
+        let wanted = Arc::new(if self.servers.is_some() { wanted } else { wanted.in_parts() });
         let laid: Vec<_> = taken.iter().map(|(of, _)| self.lying.of(of)).collect();
         let mut decision = target.choose(&wanted, &laid)?;
         let mut firsts: Vec<_> = groups.iter().map(|group| group.first.clone()).collect();

@@ -31,6 +31,8 @@ pub enum Coding {
     Plain,
     /// They are followed by the CRC-32C of all of them, 4 B, little-endian.
     Trailer,
+    /// The same, read in parts: what the parts add up to is compared once all of it has been read. Never written.
+    Summed,
     /// A codec says so; its bytes can only be read and written whole.
     Encoded(Arc<dyn Codec>),
 }

@@ -118,7 +118,10 @@ pub(crate) fn load(placed: &[Placed], lane: &mut Emitter, after: &After, only: i
             [first, ..] => {
                 let (object, region, to, there) = first.together(run);
                 let direct = first.direct;
-                lane.emit(after, Action::Read { object, region, to, there, whole: None, absent: None, direct });
+                lane.emit(
+                    after,
+                    Action::Read { object, region, to, there, whole: None, part: None, absent: None, direct },
+                );
             }
             [] => {}
         }
@@ -144,7 +147,8 @@ impl Placed {
     /// Puts a unit at this byte of a slot.
     pub(crate) fn new(transfer: &Arc<Transfer>, unit: Unit, slot: u32, base: u64) -> Placed {
         let ask = &transfer.asks[unit.array as usize];
-        let shape = ask.stored.chunk().map_or_else(|| unit.extent.clone(), <[u64]>::to_vec);
+        let whole = ask.stored.chunk().filter(|_| ask.stored.summed_bytes().is_none());
+        let shape = whole.map_or_else(|| unit.extent.clone(), <[u64]>::to_vec);
         let section = Arc::new(ask.stored.box_view(&ask.section, &unit.low, &shape, base));
         Placed {
             transfer: transfer.clone(),
@@ -225,7 +229,7 @@ impl Placed {
         if self.sieved {
             let (object, region, to, there) = self.covered();
             let direct = self.direct;
-            let read = Action::Read { object, region, to, there, whole: None, absent: None, direct };
+            let read = Action::Read { object, region, to, there, whole: None, part: None, absent: None, direct };
             return After::step(lane.emit(after, read));
         }
         let stored = &self.ask().stored;
@@ -256,9 +260,10 @@ impl Placed {
 
     fn load_section(&self, lane: &mut Emitter, after: &After, region: Region) {
         let (to, direct, stored) = (self.section(), self.direct, &self.ask().stored);
+        let (whole, part) = self.read_as(&region);
         let absent = stored.has_object_for_each_chunk().then(|| stored.fill.clone());
         let action = match place_of(self.ask(), &self.unit) {
-            Some((object, there)) => Action::Read { object, region, to, there, whole: None, absent, direct },
+            Some((object, there)) => Action::Read { object, region, to, there, whole, part, absent, direct },
             None => Action::Fill { region, at: to, value: stored.fill.clone() },
         };
         lane.emit(after, action);
@@ -275,8 +280,8 @@ impl Placed {
         let Some(codec) = ask.stored.codec_at(&self.unit.at) else {
             let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: ask.stored.has_trailer() });
-            let direct = self.direct;
-            return lane.emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent), direct });
+            let (part, absent, direct) = (None, Some(absent), self.direct);
+            return lane.emit(after, Action::Read { object, region, to, there, whole, part, absent, direct });
         };
         let register = lane.mark();
         let bytes_max = codec.encoded_bytes_max(region.elements() * ask.stored.element.bytes());
@@ -331,6 +336,17 @@ impl Placed {
         region.elements() == self.shape.iter().product::<u64>()
     }
 
+    /// How elements of the unit are read from its object into a slot: of one whose parts add up to a checksum, as all that it
+    /// holds, or as such a part.
+    pub(crate) fn read_as(&self, region: &Region) -> (Option<Whole>, Option<u64>) {
+        match self.ask().stored.summed_bytes() {
+            Some(bytes) if region.elements() * self.ask().stored.element.bytes() == bytes => {
+                (Some(Whole { checksum: true }), None)
+            }
+            part => (None, part),
+        }
+    }
+
     /// Whether a rank that holds these elements of the unit may move them between its memory and the object without a
     /// slot. A checksum covers all of a chunk, and a chunk is only written whole.
     pub(crate) fn goes_direct(&self, region: &Region, write: bool) -> bool {
@@ -345,13 +361,15 @@ impl Placed {
         let place = Place::User(exposed);
         let stored = &self.ask().stored;
         let chunked = stored.has_object_for_each_chunk();
-        let whole = (chunked && self.is_all(&region)).then(|| Whole { checksum: stored.has_trailer() });
         let absent = chunked.then(|| stored.fill.clone());
         let (replace, direct) = (stored.is_replaced(), self.direct);
+        let all = chunked && self.is_all(&region) && stored.summed_bytes().is_none();
+        let whole = all.then(|| Whole { checksum: stored.has_trailer() });
         let action = if write {
             Action::Write { object, region, from: place, there, whole, replace, direct }
         } else {
-            Action::Read { object, region, to: place, there, whole, absent, direct }
+            let (summed, part) = self.read_as(&region);
+            Action::Read { object, region, to: place, there, whole: whole.or(summed), part, absent, direct }
         };
         lane.emit(after, action);
     }

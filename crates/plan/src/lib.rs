@@ -42,6 +42,7 @@ mod emit;
 mod explain;
 mod facts;
 mod own;
+mod parts;
 mod price;
 pub mod profile;
 mod program;

@@ -35,7 +35,8 @@ pub(crate) trait Carry {
 
 /// Whether all that a rank holds of a unit moves as one: a chunk that is written whole, or, when reading, any.
 pub(crate) fn moves_whole(ask: &TransferArray, write: bool) -> bool {
-    ask.stored.chunk().is_some() && (!write || ask.stored.is_written_whole())
+    let whole = if write { ask.stored.is_written_whole() } else { ask.stored.summed_bytes().is_none() };
+    ask.stored.chunk().is_some() && whole
 }
 
 /// Whether slots fit, and whether no two ranks write parts of one chunk.

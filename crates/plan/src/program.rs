@@ -130,6 +130,9 @@ pub enum Action {
         there: Arc<View>,
         /// Set when the region is the whole object.
         whole: Option<Whole>,
+        /// Set when it is a part of an object whose checksum is compared once all parts have been read: how many bytes are
+        /// before the checksum \[B\].
+        part: Option<u64>,
         /// What elements are when there is no such object; without it that is an error.
         absent: Option<Arc<[u8]>>,
         /// A hint to bypass the system's cache.

@@ -193,7 +193,10 @@ impl Files {
 
     /// Whether a file was opened for this request alone, and so is closed after it.
     fn is_opened_alone(&self, rank: u32, request: &Request) -> bool {
-        let whole = !matches!(request, Request::Write { .. } | Request::Read { .. } | Request::Sync { .. });
+        let whole = !matches!(
+            request,
+            Request::Write { .. } | Request::Read { .. } | Request::ReadPart { .. } | Request::Sync { .. }
+        );
         let root = request.object().and_then(|object| self.callers[rank as usize].roots.get(object.root as usize));
         whole && root.is_some_and(|root| root.at.starts_with('/'))
     }
@@ -249,6 +252,7 @@ impl Machine {
         let (write, direct, mut ranges) = match &request {
             Request::Write { moves, direct, .. } => (true, *direct, ranges_of(moves)),
             Request::Read { moves, direct, .. } => (false, *direct, ranges_of(moves)),
+            Request::ReadPart { moves, .. } => (false, false, ranges_of(moves)),
             Request::WriteWhole { moves, checksum, .. } => {
                 (true, false, vec![(0, moves.bytes() + sum_bytes(*checksum))])
             }
@@ -330,7 +334,9 @@ fn in_object(nest: &Nest) -> Nest {
 
 /// Whether a request falls into so many ranges that nobody would wait for their end.
 fn is_endless(request: &Request) -> bool {
-    let (Request::Write { moves, .. } | Request::Read { moves, .. }) = request else { return false };
+    let (Request::Write { moves, .. } | Request::Read { moves, .. } | Request::ReadPart { moves, .. }) = request else {
+        return false;
+    };
     let bytes = moves.there.element.bytes();
     let runs = moves.nests().map(|nest| in_object(&nest).normalised().runs(bytes, bytes));
     runs.fold(0, u64::saturating_add) > RANGES_MAX

@@ -27,10 +27,9 @@ pub struct Votes {
     pub cannot: Ways,
     /// From where to where the pieces of all ranks reach, in something whose extent none of them knows.
     pub reach: Option<(u64, u64)>,
+    /// What parts that were read contribute to checksums: the exclusive or of all ranks, 0 where they add up.
+    pub sum: u32,
 }
-
-/// Says, beside what a rank cannot do, that it tells how far it reaches.
-const REACHES: u64 = 1 << 63;
 
 impl Votes {
     fn merge(&mut self, other: Votes) {
@@ -39,19 +38,19 @@ impl Votes {
             (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
             (one, other) => one.or(other),
         };
+        self.sum ^= other.sum;
     }
 
     fn tell(self, w: Writer) -> Writer {
-        match self.reach {
-            Some((low, high)) => w.number(REACHES | u64::from(self.cannot)).number(low).number(high),
-            None => w.number(self.cannot.into()),
-        }
+        // Where nobody reaches anywhere, the end is before the beginning.
+        let (low, high) = self.reach.unwrap_or((1, 0));
+        w.number(u64::from(self.sum) << 32 | u64::from(self.cannot)).number(low).number(high)
     }
 
     fn hear(r: &mut Reader) -> Option<Votes> {
-        let ways = r.number()?;
-        let reach = if ways & REACHES == 0 { None } else { Some((r.number()?, r.number()?)) };
-        Some(Votes { cannot: Ways::try_from(ways & !REACHES).ok()?, reach })
+        let (both, low, high) = (r.number()?, r.number()?, r.number()?);
+        let reach = (low <= high).then_some((low, high));
+        Some(Votes { cannot: both as Ways, reach, sum: (both >> 32) as u32 })
     }
 }
 

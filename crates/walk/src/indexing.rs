@@ -124,7 +124,7 @@ impl Indexing {
 
     fn learn(&mut self, world: &mut dyn World, array: usize, object: &Object, outcome: Outcome) -> Result<(), Fault> {
         // A shard that is not there has no chunks.
-        let Outcome::Done(Moved { bytes, calls, content, first }) = outcome else { return Ok(()) };
+        let Outcome::Done(Moved { bytes, calls, content, first, .. }) = outcome else { return Ok(()) };
         self.walked.store_bytes += bytes;
         self.walked.store_calls += calls;
         self.walked.buffer_bytes += bytes;

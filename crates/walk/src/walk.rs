@@ -9,7 +9,9 @@ use crate::room::{PlacedChunk, RoomForChunks};
 use hyperslab_layout::{Durability, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
-use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Here, Moves, Outcome, Part, Request, Root, Ticket, World};
+use hyperslab_world::{
+    Cost, Exposed, Fault, FaultKind, Here, Moves, Outcome, Part, Request, Root, Ticket, World, fingerprint, told_apart,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ pub struct Walked {
     pub buffer_bytes: u64,
     /// Time until what was written was durable, after all else was over \[ns\].
     pub sync_ns: u64,
+    /// What the parts that were read contribute to the checksums of their objects.
+    pub sum: u32,
 }
 
 /// Bytes that coding holds besides slots: encoded forms until they are decoded or written, and chunks outside of their
@@ -319,6 +323,10 @@ impl Walk {
             (Ok(Outcome::Done(moved)), action) => {
                 self.walked.store_bytes += moved.bytes;
                 self.walked.store_calls += moved.calls;
+                if let Action::Read { object, part: Some(_), .. } = action {
+                    let of_object = fingerprint(object.name.as_bytes()).wrapping_add(u64::from(object.root));
+                    self.walked.sum ^= told_apart(moved.sum, of_object);
+                }
                 if let Action::Get { register, .. } = action {
                     if let Some(trace) = &mut party.trace {
                         trace.moved(ticket, moved.content.len() as u64);

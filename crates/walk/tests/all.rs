@@ -11,6 +11,7 @@ mod oracle;
 mod overlap;
 mod refusing;
 mod seventh;
+mod summed;
 mod telling;
 mod trace;
 mod traffic;

@@ -31,6 +31,7 @@ mod location;
 pub mod lockstep;
 mod memory_store;
 mod names;
+mod parts;
 mod process;
 mod root;
 mod store;
@@ -52,6 +53,7 @@ pub use memory_store::{MemoryStore, Objects, got};
 pub use names::{
     Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Publishing, Then,
 };
+pub use parts::{PartSum, told_apart};
 pub use process::Process;
 pub use root::{Proof, Root, fingerprint};
 pub use store::{Moved, Moves, Outcome, Request, Store, Within};

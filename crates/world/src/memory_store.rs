@@ -1,6 +1,6 @@
 //! A store in memory: the plainest implementation of the contract, shared by all ranks of a process.
 
-use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket, Within};
+use crate::{Fault, FaultKind, Moved, Moves, Outcome, PartSum, Request, Root, Store, Ticket, Within};
 use hyperslab_pack::for_each_run;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -51,6 +51,10 @@ impl MemoryStore {
                 Some(content) => read(content, &moves, &object).and_then(|()| moved(moves.bytes())),
                 None => Ok(Outcome::Absent),
             },
+            Request::ReadPart { moves, total, .. } => match objects.get(&object) {
+                Some(content) => read_part(content, content.len() as u64, (&moves, total), &object).map(Outcome::Done),
+                None => Ok(Outcome::Absent),
+            },
             Request::ReadWhole { moves, checksum, .. } => match objects.get(&object) {
                 Some(content) => read_whole(content, &moves, checksum, &object).and_then(|()| moved(moves.bytes())),
                 None => Ok(Outcome::Absent),
@@ -59,7 +63,7 @@ impl MemoryStore {
                 Some(content) => {
                     let (first, bytes) = got(&object, content.len() as u64, within, bytes_max)?;
                     let content = content[first as usize..(first + bytes) as usize].to_vec();
-                    Ok(Outcome::Done(Moved { bytes, calls: 1, content, first }))
+                    Ok(Outcome::Done(Moved { bytes, calls: 1, content, first, ..Moved::default() }))
                 }
                 None => Ok(Outcome::Absent),
             },
@@ -142,6 +146,31 @@ pub(crate) fn read(content: &[u8], moves: &Moves, object: &str) -> Result<(), Fa
         });
     }
     short.map_or(Ok(()), |end| Err(length_fault(object, &format!("at least {end} B"), content.len() as u64)))
+}
+
+/// Reads a part of an object of this length, of which there is as much as the part needs; tells what it contributes to the
+/// checksum.
+pub(crate) fn read_part(
+    content: &[u8],
+    length: u64,
+    (moves, total): (&Moves, u64),
+    object: &str,
+) -> Result<Moved, Fault> {
+    if length != total + 4 {
+        return Err(length_fault(object, &format!("{} B", total + 4), length));
+    }
+    read(content, moves, object)?;
+    let mut sum = PartSum::new(total);
+    for nest in moves.nests() {
+        for_each_run(&nest, moves.there.element.bytes(), |_, offset, length| {
+            let end = offset as u64 + length;
+            sum.add(offset as u64, &content[offset as usize..end as usize]);
+            if end == total {
+                sum.add_stored(std::array::from_fn(|at| content[total as usize + at]));
+            }
+        });
+    }
+    Ok(Moved { bytes: moves.bytes(), calls: 1, sum: sum.value(), ..Moved::default() })
 }
 
 pub(crate) fn read_whole(content: &[u8], moves: &Moves, checksum: bool, object: &str) -> Result<(), Fault> {

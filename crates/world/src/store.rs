@@ -91,6 +91,15 @@ pub enum Request {
         /// Whether a checksum follows the elements.
         checksum: bool,
     },
+    /// Reads a part of a whole object with a checksum, and tells what it [contributes](crate::PartSum) to that.
+    ReadPart {
+        /// The object.
+        object: Object,
+        /// What, from where, to where.
+        moves: Moves,
+        /// Bytes of the object before the checksum; it has no others.
+        total: u64,
+    },
     /// Reads a whole object, or a stretch of it, as bytes, refusing more than the limit.
     Get {
         /// The object.
@@ -117,6 +126,7 @@ impl Request {
             | Request::WriteWhole { object, .. }
             | Request::Put { object, .. }
             | Request::Read { object, .. }
+            | Request::ReadPart { object, .. }
             | Request::ReadWhole { object, .. }
             | Request::Get { object, .. } => Some(object),
             Request::Sync { .. } => None,
@@ -164,6 +174,8 @@ pub struct Moved {
     pub content: Vec<u8>,
     /// For [`Request::Get`]: where the first of them lies in the object \[B\].
     pub first: u64,
+    /// For [`Request::ReadPart`]: what the part contributes.
+    pub sum: u32,
 }
 
 /// How an operation ended.

@@ -60,6 +60,7 @@ fn name(request: &Request) -> &'static str {
         Request::WriteWhole { .. } => "write whole",
         Request::Put { .. } => "put",
         Request::Read { .. } => "read",
+        Request::ReadPart { .. } => "read part",
         Request::ReadWhole { .. } => "read whole",
         Request::Get { .. } => "get",
         Request::Sync { .. } => "sync",

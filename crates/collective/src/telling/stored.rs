@@ -134,6 +134,7 @@ fn tell_coding(w: Writer, coding: &Coding) -> Writer {
         Coding::Plain => w.number(0),
         Coding::Trailer => w.number(1),
         Coding::Encoded(codec) => w.number(2).bytes(&codec.to_bytes()),
+        Coding::Summed => w.number(3),
     }
 }
 
@@ -142,6 +143,7 @@ fn hear_coding(r: &mut Reader, decode: Decode) -> Option<Coding> {
         0 => Coding::Plain,
         1 => Coding::Trailer,
         2 => Coding::Encoded(decode(r.bytes()?)?),
+        3 => Coding::Summed,
         _ => return None,
     })
 }

@@ -370,6 +370,7 @@ mod tests {
             match coding {
                 Coding::Plain => assert_eq!(number, 0),
                 Coding::Trailer => assert_eq!(number, 1),
+                Coding::Summed => panic!("only reads have it"),
                 Coding::Encoded(codec) => {
                     assert!(!plain);
                     let stored = codec.encode(b"123456789", "c").unwrap();

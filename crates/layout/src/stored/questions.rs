@@ -22,16 +22,22 @@ impl Stored {
         self.chunk().map(|chunk| volume(chunk).unwrap_or(u64::MAX).saturating_mul(self.element.bytes()))
     }
 
-    /// Shape of a unit: the chunk, or the largest box of at most `bytes` that is contiguous in the object.
+    /// Shape of a unit: the chunk, or the largest box of at most `bytes` that is contiguous in the object; where chunks are
+    /// read in parts, one that they can be cut into.
     pub fn unit_shape(&self, bytes: u64) -> Vec<u64> {
-        if let Some(chunk) = self.chunk() {
-            return chunk.to_vec();
-        }
-        let mut unit = vec![1; self.shape.len()];
+        let (whole, cuts) = match self.chunk() {
+            Some(chunk) if self.summed_bytes().is_none() => return chunk.to_vec(),
+            Some(chunk) => (chunk, true),
+            None => (&*self.shape, false),
+        };
+        let mut unit = vec![1; whole.len()];
         let mut room = (bytes / self.element.bytes()).max(1);
         for &d in self.contiguous().iter().rev() {
-            let extent = self.shape[d].max(1);
+            let extent = whole[d].max(1);
             unit[d] = extent.min(room);
+            if cuts {
+                unit[d] = (1..=unit[d]).rev().find(|cut| extent.is_multiple_of(*cut)).unwrap_or(1);
+            }
             room /= extent;
             if room == 0 {
                 break;
@@ -107,7 +113,15 @@ impl Stored {
                 (name.clone(), self.box_view(section, low, chunk(), self.offset_in_grid(at).unwrap_or(0)))
             }
             Objects::Allotted { from, known } => (known.name.clone(), self.box_view(section, low, chunk(), *from)),
-            Objects::Keyed(keys) => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
+            Objects::Keyed(keys) => match self.chunk().filter(|_| self.summed_bytes().is_some()) {
+                // The unit is a part of a chunk.
+                Some(chunk) => {
+                    let at: Vec<u64> = low.iter().zip(chunk).map(|(low, chunk)| low / chunk).collect();
+                    let first: Vec<u64> = at.iter().zip(chunk).map(|(at, chunk)| at * chunk).collect();
+                    (keys.name(&at).into(), self.box_view(section, &first, chunk, 0))
+                }
+                None => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
+            },
             Objects::Table(table) => {
                 let Address { offset, .. } = *table.get(self.chunk_number(at))?;
                 (table.name.clone(), self.box_view(section, low, chunk(), offset))
@@ -318,7 +332,7 @@ impl Stored {
     pub fn codec(&self) -> Option<&Arc<dyn Codec>> {
         match &self.coding {
             Coding::Encoded(codec) => Some(codec),
-            Coding::Plain | Coding::Trailer => None,
+            Coding::Plain | Coding::Trailer | Coding::Summed => None,
         }
     }
 
@@ -338,9 +352,30 @@ impl Stored {
         matches!(self.coding, Coding::Trailer)
     }
 
+    /// Bytes of a chunk before its checksum, where it is read in parts that add up \[B\].
+    pub fn summed_bytes(&self) -> Option<u64> {
+        self.chunk_bytes().filter(|_| matches!(self.coding, Coding::Summed))
+    }
+
+    /// The same array, of which all is read, each element once: chunks with checksums do not have to be read whole then. Those
+    /// that reach beyond its edges hold more than its elements.
+    #[must_use]
+    pub fn in_parts(self) -> Stored {
+        let fits = |chunk: &[u64]| self.shape.iter().zip(chunk).all(|(extent, chunk)| extent.is_multiple_of(*chunk));
+        let may = self.has_trailer() && self.has_object_for_each_chunk() && self.chunk().is_some_and(fits);
+        if may { Stored { coding: Coding::Summed, ..self } } else { self }
+    }
+
+    /// The same array, whose chunks with checksums are read whole.
+    #[must_use]
+    pub fn whole(self) -> Stored {
+        let coding = if matches!(self.coding, Coding::Summed) { Coding::Trailer } else { self.coding };
+        Stored { coding, ..self }
+    }
+
     /// Whether all of a unit is read, whatever is wanted of it: it is encoded, or its checksum covers it.
     pub fn is_read_whole(&self) -> bool {
-        !matches!(self.coding, Coding::Plain)
+        !matches!(self.coding, Coding::Plain | Coding::Summed)
     }
 
     /// Whether a unit is written whole, whatever is written of it: its object takes the place of another one, or is made.

@@ -107,6 +107,7 @@ impl Sieve {
             to: at.clone(),
             there: there.clone(),
             whole: None,
+            part: None,
             absent: None,
             direct: false,
         };

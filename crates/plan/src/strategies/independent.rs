@@ -110,13 +110,16 @@ pub(super) fn through_slot(
     let strides = dense_strides(&region.shape(), ask.stored.order(), ask.stored.element.bytes());
     let at = Place::Slot(slot, Arc::new(View::held(&region, 0, &strides, ask.stored.element)));
     let (object, there) = target(ask, &placed.unit);
-    let (whole, absent, direct, replace) = (None, None, false, false);
+    let (direct, replace) = (false, false);
     if write {
         let copied = lane.emit(free, Action::Copy { region: region.clone(), from: user, to: at.clone() });
-        let write = Action::Write { object, region, from: at, there, whole, replace, direct };
+        let write = Action::Write { object, region, from: at, there, whole: None, replace, direct };
         lane.emit(&After::step(copied), write);
     } else {
-        let read = Action::Read { object, region: region.clone(), to: at.clone(), there, whole, absent, direct };
+        // All of a chunk lies in the slot in the order of the chunk, too.
+        let (whole, part) = placed.read_as(&region);
+        let absent = ask.stored.summed_bytes().map(|_| ask.stored.fill.clone());
+        let read = Action::Read { object, region: region.clone(), to: at.clone(), there, whole, part, absent, direct };
         let read = lane.emit(free, read);
         lane.emit(&After::step(read), Action::Copy { region, from: at, to: user });
     }

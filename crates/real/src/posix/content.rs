@@ -88,6 +88,11 @@ impl Source {
         Source { address: self.address, bytes: self.bytes + next.bytes }
     }
 
+    /// A run that was given to the system, which must be there still.
+    pub(super) fn of_piece(piece: &libc::iovec) -> Source {
+        Source { address: piece.iov_base.cast(), bytes: piece.iov_len }
+    }
+
     /// The run as the system wants it.
     pub(super) fn iovec(&self) -> libc::iovec {
         libc::iovec { iov_base: self.address.cast(), iov_len: self.bytes }

@@ -86,6 +86,7 @@ impl Files {
             }
             Request::WriteWhole { object, .. }
             | Request::Put { object, .. }
+            | Request::ReadPart { object, .. }
             | Request::ReadWhole { object, .. }
             | Request::Get { object, .. }
                 if striped =>
@@ -123,6 +124,7 @@ impl Files {
             }
             Request::Put { object, bytes, replace, durability } => self.put(&object, &bytes, replace, durability),
             Request::Read { object, moves, .. } => self.read(&object, moves),
+            Request::ReadPart { object, moves, total } => self.read_part(&object, &moves, total),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, within, bytes_max } => self.get(&object, within, bytes_max),
             Request::Sync { below } => self.sync(&below),
@@ -377,6 +379,25 @@ impl Files {
         Ok(Outcome::Done(moved))
     }
 
+    /// Reads a part of a whole object with a checksum, and tells what it contributes to that.
+    fn read_part(&mut self, object: &Object, moves: &Moves, total: u64) -> Result<Outcome, Fault> {
+        let path = self.path(object);
+        let doing = Doing { verb: "reading", path: &path };
+        let Some(handle) = self.file(&path, false)? else { return Ok(Outcome::Absent) };
+        let length = handle.file.metadata().map_err(|error| doing.failed("", &error))?.len();
+        if length != total + 4 {
+            return Err(doing.corrupt(&format!("{} B", total + 4), &format!("{length} B")));
+        }
+        let job = Job { handle: handle.clone(), moves: moves.clone(), share: None, way: Way::Read, direct: false };
+        let (calls, mut sum) = job.carry_summed(total)?;
+        if hull(moves).1 == total {
+            let mut stored = [0; 4];
+            handle.file.read_exact_at(&mut stored, total).map_err(|error| doing.failed("", &error))?;
+            sum.add_stored(stored);
+        }
+        Ok(Outcome::Done(Moved { bytes: moves.bytes(), calls, sum: sum.value(), ..Moved::default() }))
+    }
+
     fn read_whole(&mut self, object: &Object, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
@@ -423,7 +444,7 @@ impl Files {
         if within != Within::All {
             let mut content = vec![0; bytes as usize];
             file.read_exact_at(&mut content, first).map_err(|error| doing.failed("", &error))?;
-            return Ok(Outcome::Done(Moved { bytes, calls: 1, content, first }));
+            return Ok(Outcome::Done(Moved { bytes, calls: 1, content, first, ..Moved::default() }));
         }
         let mut content = Vec::with_capacity(bytes as usize);
         let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut content);
@@ -431,7 +452,7 @@ impl Files {
         if content.len() as u64 > bytes_max {
             return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{} B", content.len())));
         }
-        Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content, first }))
+        Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content, first, ..Moved::default() }))
     }
 
     /// Closes files, but the few that were used last on this host: the next call may come to them again.

@@ -1,6 +1,6 @@
 //! Requests that are carried out beside others, by the threads of a queue.
 
-use super::content::Source;
+use super::content::{CHECKED_BLOCK_BYTES, Source};
 use super::direct::{DirectWriter, Failure, Way};
 use super::handle::Handle;
 use super::sieve::Sieve;
@@ -11,7 +11,7 @@ use crate::sync::mpsc::Sender;
 use crate::sync::{Mutex, lock};
 use crate::wire::Bell;
 use hyperslab_pack::try_for_each_run;
-use hyperslab_world::{Fault, FaultKind, Moves, Outcome, Ticket};
+use hyperslab_world::{Fault, FaultKind, Moves, Outcome, PartSum, Ticket};
 use std::io::ErrorKind;
 use std::sync::{Arc, PoisonError};
 
@@ -133,6 +133,18 @@ impl Job {
         self.each_run(|run, offset| writer.add(run, offset))?;
         writer.flush().map_err(|failure| self.failed(failure))?;
         Ok(writer.calls())
+    }
+
+    /// Moves elements of an object with so many bytes before its checksum; tells how many calls that took, and what they
+    /// contribute to the checksum.
+    pub(super) fn carry_summed(&self, total: u64) -> Result<(u64, PartSum), Fault> {
+        let mut sieve = Sieve::summing(&self.handle.file, total);
+        self.each_run(|run, offset| {
+            // Bytes are added to the sum while they are in the processor's cache.
+            run.blocks(CHECKED_BLOCK_BYTES).try_for_each(|(at, block)| sieve.add(block, offset + at))
+        })?;
+        sieve.flush().map_err(|failure| self.failed(failure))?;
+        Ok((sieve.calls(), sieve.into_sum()))
     }
 
     /// Calls with each run of memory and where it lies in the file.

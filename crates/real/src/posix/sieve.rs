@@ -4,8 +4,9 @@
 //! buffer and copied out again; one scattering read puts each run in its place, and each gap into the same few bytes,
 //! which stay in the cache.
 
-use super::content::Source;
+use super::content::{CHECKED_BLOCK_BYTES, Source};
 use super::pieces::{PIECES_MAX, in_calls};
+use hyperslab_world::PartSum;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -25,12 +26,23 @@ pub(super) struct Sieve<'a> {
     calls: u64,
     /// For `preadv2`.
     flags: i32,
+    /// Bytes of one call, at most \[B\].
+    most: u64,
+    /// What is read contributes to this, if it does.
+    sum: Option<PartSum>,
 }
 
 impl<'a> Sieve<'a> {
     pub(super) fn new(file: &'a File) -> Sieve<'a> {
         let waste = Box::new([0; GAP_BYTES_MAX as usize]);
-        Sieve { file, pieces: Vec::new(), start: 0, end: 0, waste, calls: 0, flags: 0 }
+        let (pieces, most) = (Vec::new(), CALL_BYTES_MAX);
+        Sieve { file, pieces, start: 0, end: 0, waste, calls: 0, flags: 0, most, sum: None }
+    }
+
+    /// One that adds up what is read of an object with so many bytes before its checksum, after each call, while they are in
+    /// the processor's cache.
+    pub(super) fn summing(file: &'a File, total: u64) -> Sieve<'a> {
+        Sieve { most: 2 * CHECKED_BLOCK_BYTES, sum: Some(PartSum::new(total)), ..Sieve::new(file) }
     }
 
     /// One whose calls fail rather than wait for a disk.
@@ -46,7 +58,7 @@ impl<'a> Sieve<'a> {
     /// Adds a run. The error tells up to where the file was to be read.
     pub(super) fn add(&mut self, run: Source, offset: u64) -> Result<(), (io::Error, u64)> {
         let near = offset >= self.end && offset - self.end <= GAP_BYTES_MAX;
-        let full = self.pieces.len() + 2 > PIECES_MAX || self.end - self.start + run.length() as u64 > CALL_BYTES_MAX;
+        let full = self.pieces.len() + 2 > PIECES_MAX || self.end - self.start + run.length() as u64 > self.most;
         if self.pieces.is_empty() || !near || full {
             self.flush()?;
             (self.start, self.end) = (offset, offset);
@@ -60,8 +72,27 @@ impl<'a> Sieve<'a> {
         Ok(())
     }
 
+    /// What all contributes.
+    pub(super) fn into_sum(self) -> PartSum {
+        self.sum.unwrap_or(PartSum::new(0))
+    }
+
     /// Reads what was added.
     pub(super) fn flush(&mut self) -> Result<(), (io::Error, u64)> {
+        let summed = if self.sum.is_some() { self.pieces.clone() } else { Vec::new() };
+        self.read()?;
+        let Some(sum) = &mut self.sum else { return Ok(()) };
+        let mut offset = self.start;
+        for piece in summed {
+            if piece.iov_base != self.waste.as_mut_ptr().cast() {
+                sum.add(offset, Source::of_piece(&piece).as_bytes());
+            }
+            offset += piece.iov_len as u64;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), (io::Error, u64)> {
         let (file, flags) = (self.file.as_raw_fd(), self.flags);
         in_calls(&mut self.pieces, self.start, &mut self.calls, |pieces, offset| {
             // SAFETY: each piece is a run that was checked to lie in registered memory which the request keeps alive

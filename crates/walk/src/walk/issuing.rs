@@ -86,11 +86,12 @@ impl Walk {
     ) -> Result<Request, Fault> {
         let durability = self.durability;
         Ok(match action {
-            Action::Read { object, region, to, there, whole, direct, .. } => {
+            Action::Read { object, region, to, there, whole, part, direct, .. } => {
                 let moves = self.moves(world, party, &region, &to, &there)?;
-                match whole {
-                    Some(whole) => Request::ReadWhole { object, moves, checksum: whole.checksum },
-                    None => Request::Read { object, moves, direct },
+                match (whole, part) {
+                    (Some(whole), _) => Request::ReadWhole { object, moves, checksum: whole.checksum },
+                    (None, Some(total)) => Request::ReadPart { object, moves, total },
+                    (None, None) => Request::Read { object, moves, direct },
                 }
             }
             Action::Write { object, region, from, there, whole, replace, direct } => {

@@ -134,7 +134,7 @@ impl Array {
         let raw = (chunk.iter().product::<u64>() * self.stored.element.bytes()) as usize;
         let mut chain = match &self.stored.coding {
             Coding::Plain => Vec::new(),
-            Coding::Trailer => vec![BytesCodec::Crc32c],
+            Coding::Trailer | Coding::Summed => vec![BytesCodec::Crc32c],
             Coding::Encoded(codec) => Chain::from_bytes(&codec.to_bytes()).unwrap().codecs().to_vec(),
         };
         if !encode {

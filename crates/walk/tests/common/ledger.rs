@@ -58,7 +58,9 @@ impl<S: Store> Store for Ledger<S> {
         let roots = self.inner.roots();
         let name = |object: &Object| Root::full_of(&roots, object);
         match &request {
-            Request::Read { object, moves, .. } => count(book.read.entry(name(object)).or_default(), moves),
+            Request::Read { object, moves, .. } | Request::ReadPart { object, moves, .. } => {
+                count(book.read.entry(name(object)).or_default(), moves)
+            }
             Request::Write { object, moves, .. } => count(book.written.entry(name(object)).or_default(), moves),
             Request::ReadWhole { object, .. } | Request::Get { object, .. } => {
                 *book.read_whole.entry(name(object)).or_default() += 1;

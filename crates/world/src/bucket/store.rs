@@ -2,7 +2,7 @@
 
 use super::contract::{ATTEMPT_TAG, Bucket, ObjectHead, Tags, When};
 use super::memory::{ObjectMemory, SCHEME};
-use crate::memory_store::{got, length_fault, read, read_whole, write};
+use crate::memory_store::{got, length_fault, read, read_part, read_whole, write};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket, Within};
 use hyperslab_pack::for_each_run;
 use std::sync::Arc;
@@ -93,6 +93,15 @@ fn carry_out(
                 read(&whole, &moves, name).map(|()| moved(&moves))
             })
         }
+        Request::ReadPart { moves, total, .. } => {
+            let (first, end) = range(&moves);
+            let end = if end == total { total + 4 } else { end };
+            let Some((head, content)) = bucket.get(key, Some((first, end - first)))? else {
+                return Ok(Outcome::Absent);
+            };
+            let whole = [&vec![0; first as usize], &content[..]].concat();
+            read_part(&whole, head.bytes, (&moves, total), name).map(Outcome::Done)
+        }
         Request::ReadWhole { moves, checksum, .. } => {
             found(bucket.get(key, None)?, |content| read_whole(content, &moves, checksum, name).map(|()| moved(&moves)))
         }
@@ -139,7 +148,7 @@ fn get(bucket: &dyn Bucket, (key, name): (&str, &str), within: Within, bytes_max
     if content.len() as u64 != bytes {
         return Err(length_fault(name, &format!("{bytes} B"), content.len() as u64));
     }
-    Ok(Outcome::Done(Moved { bytes, calls: 1, content, first }))
+    Ok(Outcome::Done(Moved { bytes, calls: 1, content, first, ..Moved::default() }))
 }
 
 /// Puts a whole object: over nothing, or over what one of these attempts put; over anything, where none is named.

@@ -3,7 +3,7 @@
 use super::lock::Locking;
 use super::nodes::{Content, TreeFile, allocate, place};
 use super::{MemoryTree, SCHEME, WeakTree, found_file, inner_of};
-use crate::memory_store::{checksum_fault, got, length_fault};
+use crate::memory_store::{checksum_fault, got, length_fault, read_part};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
 use hyperslab_layout::{Loop, Nest};
 use hyperslab_pack::{CopyError, Memory, copy};
@@ -65,6 +65,10 @@ impl TreeStore {
                 self.put(&object, Memory::from_vec(bytes), length)
             }
             Request::Read { moves, .. } => self.found(&object, false, |file| read(&file.content(), &moves, &object)),
+            Request::ReadPart { moves, total, .. } => self.found(&object, false, |file| {
+                let content = file.content();
+                read_part(&content.memory.to_vec(0, content.bytes), content.bytes, (&moves, total), &object)
+            }),
             Request::ReadWhole { moves, checksum, .. } => {
                 self.found(&object, false, |file| read_whole(&file.content(), &moves, checksum, &object))
             }
@@ -72,7 +76,7 @@ impl TreeStore {
                 let (first, bytes) = got(&object, file.length(), within, bytes_max)?;
                 let mut content = file.read(0, first + bytes);
                 content.drain(..first as usize);
-                Ok(Moved { bytes, calls: 1, content, first })
+                Ok(Moved { bytes, calls: 1, content, first, ..Moved::default() })
             }),
             Request::Sync { .. } => Ok(Outcome::Done(Moved::default())),
         }
