@@ -21,8 +21,6 @@ from hyperslab.planning import PANDA
 from hyperslab.reproduce._chen96_cases import BIG, CONDITIONS, LARGE, PERIOD, SMALL, Case
 from hyperslab.reproduce._kotz97_cases import Case as Kotz
 
-from mpi_launch import run_ranks
-
 #: The paper's figures (Chen et al. 1996, section 3): the model is within 20 %, and of meshes within 8 %.
 WITHIN, MESHES_WITHIN = 0.20, 0.08
 COUNT = 160
@@ -289,27 +287,6 @@ def test_a_transfer_never_fails_because_of_a_profile(tmp_path: Path) -> None:
     # Numbers that are absurd, but may be written: nothing is chosen that cannot be done.
     profile.write_text(built_in.replace('is = "4.1 GB/s"', 'is = "1 B/s"').replace('is = "6 GB/s"', 'is = "1 B/s"'))
     write_raw(tmp_path / "a.raw", HYPERSLAB_PROFILE=str(profile))
-
-
-@pytest.mark.mpi
-def test_where_a_choice_takes_far_longer_others_are_tried_on_all_ranks_alike(tmp_path: Path) -> None:
-    profile = tmp_path / "machine.toml"
-    faster = re.sub(
-        r'is = "([0-9.]+) GB/s"', lambda rate: f'is = "{1000 * float(rate[1])} GB/s"', hs._core.default_profile()
-    )
-    profile.write_text(faster)
-    extra = {"HYPERSLAB_PROFILE": str(profile), "HYPERSLAB_LEARNED": "none"}
-
-    def used(**more: str) -> list[str]:
-        printed = run_ranks(2, "trials", tmp_path, extra_environment={**extra, **more})
-        return [line for line in printed.split("\n") if line.startswith("(")]
-
-    tried = used()
-    assert tried[0] == tried[1], "one measurement is none"
-    assert len(set(tried)) >= 2, tried
-    # The first, and two that should be clearly faster; nothing else is paid for before the fifth.
-    assert len(set(tried[:5])) <= 3, tried
-    assert len(set(used(HYPERSLAB_TRIALS="0"))) == 1
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "random-blocks"])

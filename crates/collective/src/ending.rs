@@ -13,7 +13,6 @@ pub struct Ending {
     below: Option<Root>,
     publish: Option<(Work, bool)>,
     stage: Stage,
-    synced_ns: u64,
 }
 
 enum Stage {
@@ -30,7 +29,7 @@ impl Ending {
     /// once or not.
     pub fn new(question: Question, below: Option<Root>, publish: Option<(Work, bool)>) -> Ending {
         let question = Question { stores: publish.is_some(), ..question };
-        Ending { question: Some(question), below, publish, stage: Stage::New, synced_ns: 0 }
+        Ending { question: Some(question), below, publish, stage: Stage::New }
     }
 
     /// Goes on; gives the outcome, the same on all ranks, once it is over.
@@ -84,9 +83,8 @@ impl Ending {
     }
 
     fn note(&mut self, walked: Result<Walked, Fault>) {
-        match walked {
-            Ok(walked) => self.synced_ns = walked.sync_ns,
-            Err(fault) => self.question.as_mut().expect("it was not asked yet").fault = Some(fault),
+        if let Err(fault) = walked {
+            self.question.as_mut().expect("it was not asked yet").fault = Some(fault);
         }
     }
 
@@ -111,11 +109,6 @@ impl Ending {
     /// What this rank has done so far.
     pub fn walked(&self) -> Walked {
         if let Stage::Syncing(walk) = &self.stage { walk.walked() } else { Walked::default() }
-    }
-
-    /// How long this rank took to make durable what it wrote \[s\].
-    pub fn synced_seconds(&self) -> f64 {
-        self.synced_ns as f64 / 1e9
     }
 }
 

@@ -4,7 +4,7 @@ use crate::driver::{Driver, Elsewhere};
 use crate::environment;
 use crate::line::{Finished, Line, Outcome};
 use crate::listing::Listings;
-use crate::planning::{Planning, Plans};
+use crate::planning::Plans;
 use crate::recording::Recording;
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_plan::profile::Profile;
@@ -277,11 +277,6 @@ impl Comm {
     /// How rank 0 chooses.
     pub(crate) fn plans(&self) -> &Plans {
         &self.shared.plans
-    }
-
-    /// What rank 0 knows of plans.
-    pub(crate) fn planning(&self) -> MutexGuard<'_, Planning> {
-        self.shared.plans.kept()
     }
 
     pub(crate) fn recording_of(&self) -> &Mutex<Recording> {

@@ -231,8 +231,7 @@ impl Comm {
             self.bring_failure(party, &mut question, target);
             question.fault = question.fault.map(|fault| fault.context(&what));
         }
-        let was_usable = party.poisoned().is_none();
-        let mut ending = Ending::new(question, sync.clone(), publish.0);
+        let mut ending = Ending::new(question, sync, publish.0);
         let (mut result, mut steps) = (None, 0);
         let driven = party.drive(machine, |world, party| {
             result = ending.poll(world, party);
@@ -242,10 +241,6 @@ impl Comm {
             if result.is_some() { None } else { Some(ending.waits()) }
         });
         let result = driven.and_then(|()| result.expect("driven until it was there"));
-        if let Some(below) = sync.filter(|_| party.rank() == 0 && was_usable) {
-            let seconds = Some(ending.synced_seconds()).filter(|_| result.is_ok());
-            self.planning().synced(&below.at, seconds);
-        }
         self.end_note(machine, party, noted, result.as_ref().err());
         self.ended(machine, party, result)
     }

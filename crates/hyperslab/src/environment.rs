@@ -21,9 +21,6 @@ const LEARNED: &str = "HYPERSLAB_LEARNED";
 /// Where that file lies below the directory of caches.
 const LEARNED_BELOW: &str = "hyperslab/learned.json";
 
-/// When it is 0, transfers that come again are all carried out as the model chose the first one.
-const TRIALS: &str = "HYPERSLAB_TRIALS";
-
 /// A directory into which all calls of all communicators are recorded; nothing is recorded without it.
 const TRACE: &str = "HYPERSLAB_TRACE";
 
@@ -50,11 +47,6 @@ pub(crate) fn explain() -> Explaining {
         "long" => Explaining::Long,
         _ => Explaining::Short,
     }
-}
-
-/// Whether a transfer that comes again may be carried out in another way.
-pub(crate) fn trials() -> bool {
-    !std::env::var(TRIALS).is_ok_and(|value| value == "0")
 }
 
 /// Whether somebody named the profile, and where it is.

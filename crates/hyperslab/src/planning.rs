@@ -1,7 +1,6 @@
 //! How rank 0 chooses: with a profile of the machine, what was learned from transfers before, and a memory of plans.
 
 mod learned;
-mod trials;
 
 use crate::environment::Explaining;
 use crate::{environment, stderr};
@@ -9,8 +8,8 @@ use hyperslab_collective::{Decision, Report, predicted};
 use hyperslab_layout::tuple;
 use hyperslab_plan::profile::{Nodes, Profile};
 use hyperslab_plan::{
-    Candidate, Direction, Infeasible, Limits, Machine, MemoryLayout, Parameters, Planner, Preference, Resource,
-    Strategy, Taken, Transfer, Use, explain,
+    Choice, Direction, Infeasible, Limits, Machine, MemoryLayout, Planner, Preference, Resource, Strategy, Taken,
+    Transfer, Use, explain,
 };
 use hyperslab_world::{Fault, FaultKind, is_in_memory};
 use learned::Learned;
@@ -20,13 +19,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
-use trials::Trials;
 
 /// Plans that are kept.
 const PLANS_MAX: usize = 1024;
-/// Writes that are remembered until a later call makes them durable.
-const UNSYNCED_MAX: usize = 1024;
-
 /// What kind of transfer it is, for what is learned of it. What a user forces teaches nothing of what is chosen: with the
 /// wrong number of servers, say, the model may be off by a factor that the right one has not.
 fn kind(transfer: &Transfer, hints: &Preference) -> Arc<str> {
@@ -108,90 +103,30 @@ impl Plans {
 #[derive(Default)]
 pub(crate) struct Planning {
     /// With the kind of transfer that each is for.
-    plans: HashMap<u64, (Arc<str>, Trials)>,
+    plans: HashMap<u64, (Arc<str>, Arc<Choice>)>,
     /// Shapes of chunks that were chosen.
     shapes: HashMap<u64, Taken>,
     learned: Learned,
     /// What was chosen last.
     last: Option<Last>,
-    /// Writes that a later call makes durable.
-    unsynced: Vec<Unsynced>,
-    /// Whether there were more, so that nobody knows what calls make durable until all of these are.
-    too_many: bool,
 }
 
 /// What was chosen, until it is known how long it took.
 struct Last {
-    /// Under which number its plan is kept.
-    key: u64,
     /// What kind of transfer it is, and what bounds it.
     kind: Arc<str>,
     bottleneck: Resource,
     /// How long choosing took \[ns\].
     planning_ns: u64,
-    /// Absolute name of what it is about.
-    place: Arc<str>,
-}
-
-/// A write that a later call makes durable.
-struct Unsynced {
-    /// Under which number its plan is kept, and the candidate of it that was used.
-    key: u64,
-    candidate: usize,
-    place: Arc<str>,
-    /// What making durable is taken to take \[ns\].
-    later_ns: f64,
 }
 
 impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
     fn done(&mut self, report: &Report) {
-        let Some(Last { key, kind, bottleneck, planning_ns, place }) = self.last.take() else { return };
+        let Some(Last { kind, bottleneck, planning_ns }) = self.last.take() else { return };
         stderr::after(report, planning_ns);
         self.learned.hear(&kind, bottleneck, report);
-        let Planning { plans, learned, unsynced, too_many, .. } = self;
-        // A plan that hears nothing stays as it is.
-        if let Some((_, trials)) = plans.get_mut(&key).filter(|_| environment::trials()) {
-            let (candidate, later_ns) = trials.in_use();
-            // A rank that wrote nothing makes nothing durable, and cannot say how long that takes.
-            if later_ns > 0.0 && report.walked().store_bytes > 0 {
-                match unsynced.len() {
-                    UNSYNCED_MAX => *too_many = true,
-                    _ => unsynced.push(Unsynced { key, candidate, place, later_ns }),
-                }
-            }
-            // There are few that bound some candidate, and dozens of candidates.
-            let mut known: [Option<f64>; Resource::ALL.len()] = Default::default();
-            let usual = |one: &Candidate| {
-                let bound = one.price.bottleneck;
-                *known[bound as usize].get_or_insert_with(|| learned.shared(&kind, bound).moving)
-            };
-            trials.hear(report.seconds() - report.phases()[0].2, usual);
-        }
     }
-
-    /// Learns how long the call took this rank that made durable what was written below a name, if it did: of several
-    /// writes, each has the share of it that the model says. Where writes by one plan were carried out in several ways,
-    /// nobody can tell what each of these took.
-    pub(crate) fn synced(&mut self, below: &str, seconds: Option<f64>) {
-        let is_below = |one: &mut Unsynced| lies_below(&one.place, below);
-        let durable: Vec<Unsynced> = self.unsynced.extract_if(.., is_below).collect();
-        let known = !self.too_many;
-        self.too_many &= !self.unsynced.is_empty();
-        let Some(seconds) = seconds.filter(|_| known) else { return };
-        let all_ns: f64 = durable.iter().map(|one| one.later_ns).sum();
-        let one_way = |key: u64, candidate: usize| durable.iter().all(|o| o.key != key || o.candidate == candidate);
-        for Unsynced { key, candidate, later_ns, .. } in &durable {
-            if let Some((_, trials)) = self.plans.get_mut(key).filter(|_| one_way(*key, *candidate)) {
-                trials.hear_later(*candidate, seconds * later_ns / all_ns);
-            }
-        }
-    }
-}
-
-/// Whether a place is that of this name, or lies in the directory of this name.
-fn lies_below(place: &str, name: &str) -> bool {
-    place.strip_prefix(name).is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
 }
 
 /// Chooses parameters on rank 0, for what lies at this place. `held` bytes of the budget are set aside for copies of arrays.
@@ -214,13 +149,7 @@ pub(crate) fn decided(
     let mut hasher = DefaultHasher::new();
     (transfer.fingerprint(), asked, &hints, laid).hash(&mut hasher);
     let key = hasher.finish();
-    let can = |parameters: &Parameters| parameters.strategy.feasible(&transfer, parameters).is_ok();
-    // A call that did not come to its end has failed; if another way was tried in it, that may be why.
-    if let Some((_, trials)) = planning.last.take().and_then(|last| planning.plans.get_mut(&last.key)) {
-        trials.fails();
-    }
-    let known = planning.plans.get_mut(&key).map(|(kind, trials)| (kind.clone(), trials.choice(can)));
-    let (kind, choice) = match known {
+    let (kind, choice) = match planning.plans.get(&key).cloned() {
         Some(known) => known,
         None => {
             let (profile, machine) = plans.machine(transfer.ranks);
@@ -232,19 +161,17 @@ pub(crate) fn decided(
             );
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
-                planning.unsynced.clear();
-                planning.too_many = true;
             }
             // Dedicated servers narrow hints, but that is not the user's doing.
             let kind = kind(&transfer, asked);
-            planning.plans.insert(key, (kind.clone(), Trials::new(choice.clone())));
+            planning.plans.insert(key, (kind.clone(), choice.clone()));
             (kind, choice)
         }
     };
     let bottleneck = choice.price.bottleneck;
     let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
-    planning.last = Some(Last { key, kind, bottleneck, planning_ns, place: place.into() });
+    planning.last = Some(Last { kind, bottleneck, planning_ns });
     if stderr::wanted() == Explaining::Long && !plans.quiet.load(Ordering::Relaxed) {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
@@ -377,66 +304,4 @@ fn served(
     let server_ranks = Some((clients..clients + servers).collect());
     let strategy = Some(Strategy::SERVER_DIRECTED);
     Ok((transfer, Preference { strategy, server_ranks, servers: None, ..hints.clone() }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two plans, and writes by them that are not durable yet: plan, directory of the objects, and what it should take.
-    fn planning(writes: &[(u64, &str, f64)]) -> Planning {
-        let mut planning = Planning::default();
-        for key in [1, 2] {
-            let mut trials = trials::tests::plan(&[(Strategy::SERVER_DIRECTED, 10.0)]);
-            trials.hear(0.01, |_| 1.0);
-            planning.plans.insert(key, ("write".into(), trials));
-        }
-        planning.unsynced.extend(writes.iter().map(|&(key, name, later_ns)| Unsynced {
-            key,
-            candidate: 0,
-            place: name.into(),
-            later_ns,
-        }));
-        planning
-    }
-
-    fn heard(planning: &Planning) -> [Vec<f64>; 2] {
-        [1, 2].map(|key| planning.plans[&key].1.heard_later(0).to_vec())
-    }
-
-    #[test]
-    fn writes_share_what_making_them_durable_took() {
-        let mut planning = planning(&[(1, "/s/a/", 1.0), (2, "/s/b/", 3.0), (1, "/s1/a/", 1.0)]);
-        planning.synced("/s", Some(8.0));
-        assert_eq!(heard(&planning), [vec![2.0], vec![6.0]]);
-        assert_eq!(planning.unsynced.len(), 1, "that of another directory, whose name begins alike");
-    }
-
-    #[test]
-    fn what_failed_to_become_durable_teaches_nothing() {
-        let mut planning = planning(&[(1, "/s/a/", 1.0)]);
-        planning.synced("/s", None);
-        assert!(heard(&planning).concat().is_empty());
-        assert!(planning.unsynced.is_empty());
-    }
-
-    #[test]
-    fn what_is_not_remembered_is_not_charged_to_the_rest() {
-        let mut planning = planning(&[(1, "/a", 1.0), (2, "/b", 1.0)]);
-        planning.too_many = true;
-        planning.synced("/a", Some(8.0));
-        planning.synced("/b", Some(8.0));
-        assert!(heard(&planning).concat().is_empty());
-        planning.unsynced.push(Unsynced { key: 1, candidate: 0, place: "/c".into(), later_ns: 1.0 });
-        planning.synced("/c", Some(8.0));
-        assert_eq!(heard(&planning), [vec![8.0], vec![]]);
-    }
-
-    #[test]
-    fn of_writes_in_several_ways_nobody_knows_what_each_took() {
-        let mut planning = planning(&[(1, "/s/a/", 1.0), (1, "/s/b/", 1.0), (2, "/s/c/", 2.0)]);
-        planning.unsynced[1].candidate = 1;
-        planning.synced("/s/", Some(8.0));
-        assert_eq!(heard(&planning), [vec![], vec![4.0]]);
-    }
 }

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 /// What ranks compare of which one says nothing.
 const NOT_GIVEN: &str = "not given";
 
-/// Ways of carrying out a call, each a bit: those that some rank cannot take, all ranks leave. Which bit means what is known
-/// to those who ask.
+/// Ways of carrying out a call, each a bit but the highest: those that some rank cannot take, all ranks leave. Which bit means
+/// what is known to those who ask.
 pub type Ways = u32;
 
 /// What ranks say beside what they ask, taken together on the way to rank 0: no ground for an error.
@@ -42,15 +42,18 @@ impl Votes {
     }
 
     fn tell(self, w: Writer) -> Writer {
-        // Where nobody reaches anywhere, the end is before the beginning.
-        let (low, high) = self.reach.unwrap_or((1, 0));
-        w.number(u64::from(self.sum) << 32 | u64::from(self.cannot)).number(low).number(high)
+        let reaches = u64::from(self.reach.is_some()) << 31;
+        let w = w.number(u64::from(self.sum) << 32 | reaches | u64::from(self.cannot));
+        match self.reach {
+            Some((low, high)) => w.number(low).number(high),
+            None => w,
+        }
     }
 
     fn hear(r: &mut Reader) -> Option<Votes> {
-        let (both, low, high) = (r.number()?, r.number()?, r.number()?);
-        let reach = (low <= high).then_some((low, high));
-        Some(Votes { cannot: both as Ways, reach, sum: (both >> 32) as u32 })
+        let all = r.number()?;
+        let reach = if all >> 31 & 1 == 1 { Some((r.number()?, r.number()?)) } else { None };
+        Some(Votes { cannot: all as Ways & !(1 << 31), reach, sum: (all >> 32) as u32 })
     }
 }
 

@@ -54,12 +54,6 @@ VARIABLES = (
         "read or kept.",
     ),
     Variable(
-        "HYPERSLAB_TRIALS",
-        "`0`",
-        "other ways are tried",
-        "With `0`, a transfer that comes again is always carried out as the model chose the first time.",
-    ),
-    Variable(
         "HYPERSLAB_DIRECT",
         "`0`",
         "memory is shared where the system allows it",

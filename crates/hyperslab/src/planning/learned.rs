@@ -2,8 +2,7 @@
 //!
 //! The logarithm of measured over predicted has two parts: one that all transfers of a kind share, and one of each
 //! strategy, which moves slowly and not far. Both make predictions right and change no choice: what one transfer teaches of
-//! a strategy says little of another transfer. Which candidate is the fastest is found out plan by plan (`trials.rs`). Only
-//! rank 0 learns, and all ranks do what it decides.
+//! a strategy says little of another transfer. Only rank 0 learns, and all ranks do what it decides.
 
 use crate::environment;
 use hyperslab_collective::Report;
@@ -127,7 +126,7 @@ impl Learned {
     }
 
     /// By what is multiplied, in all prices of transfers of a kind that this bounds, whoever carries them out.
-    pub(super) fn shared(&mut self, kind: &str, bound: Resource) -> Corrections {
+    fn shared(&mut self, kind: &str, bound: Resource) -> Corrections {
         let kept = self.kept(kind);
         Corrections { open: kept.factor(OPEN), moving: kept.factor(bound.name()), close: kept.factor(CLOSE) }
     }
