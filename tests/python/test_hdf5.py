@@ -24,7 +24,7 @@ from mpi_launch import run_ranks
 SEED = int(os.environ.get("HYPERSLAB_SEED", "20261125"))
 TIMES = int(os.environ.get("HYPERSLAB_TIMES", "1"))
 CASES = {1: 24, 3: 24, 4: 24, 8: 12}
-MPI_CASES = {3: 16, 8: 8}
+MPI_CASES = {3: 12, 8: 5}
 #: Damaged files in the ordinary tests, of each kind.
 DAMAGED = 150
 

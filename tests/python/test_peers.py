@@ -105,7 +105,7 @@ def test_all_families_run_and_check_themselves(ranks: int, tmp_path: Path) -> No
 
 @pytest.mark.mpi
 def test_some_families_run_and_check_themselves(tmp_path: Path) -> None:
-    run(tmp_path, 2, ("calls", "new"))
+    run(tmp_path, 2, ("new",))
 
 
 def run(folder: Path, ranks: int, families: tuple[str, ...]) -> None:

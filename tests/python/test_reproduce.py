@@ -63,6 +63,7 @@ def test_figures_are_drawn(tmp_path: Path) -> None:
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in draw(figures[:1], tmp_path, "png"))
 
 
+@pytest.mark.long
 def test_a_number_that_matters_moves_items() -> None:
     keys = ("storage.metadata.query_manager", "processor.code_rate")
     page = sensitivity({"ross01": load("ross01").items}, quick=True, only=keys)
