@@ -506,8 +506,12 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
         let rate = if request.kept { costs.write_rate_kept } else { costs.write_rate };
         let call = costs.write_ns + (calls - 1.0).max(0.0) * costs.write_range_ns + bytes * 1e9 / rate;
         let call = call + (runs - calls).max(0.0) * costs.gather_ns;
-        // Directories, and the journal behind them, let one in at a time.
-        let lock_ns = if chunk { named } else { call / f64::from(costs.writers.max(1)) };
+        // A directory lets one in at a time.
+        let lock_ns = match chunk {
+            true if request.alone => 0.0,
+            true => named,
+            false => call / f64::from(costs.writers.max(1)),
+        };
         return Stored { cpu_ns: call + named, wall_ns: call + named, lock_ns, shared: !chunk, ..Stored::default() };
     }
     let sieved = ranges > 1 && request.gaps / (ranges - 1) <= SIEVED_GAP_BYTES;

@@ -101,6 +101,8 @@ pub(super) struct Request {
     pub(super) checked: bool,
     /// Whether it moves a slot, when slots stay in the processor's cache.
     pub(super) kept: bool,
+    /// Whether its array has one chunk, so that no other rank makes files in the same directory.
+    pub(super) alone: bool,
 }
 
 /// Copies on a rank.
@@ -160,6 +162,8 @@ pub(super) struct Memories {
     laid: Vec<Option<MemoryLayout>>,
     /// Ranks that share a core.
     sharers: u64,
+    /// Whether each array has one chunk.
+    single: bool,
     tiles: Vec<Option<Tiles>>,
     known: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
 }
@@ -169,7 +173,12 @@ impl Memories {
         let (transfer, tiles) = (class.some.clone(), class.tiles.clone());
         let laid = class.members.iter().map(|&number| memory(number)).collect();
         let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
-        Memories { transfer, laid, sharers: u64::from(sharers.max(1)), tiles, known: RefCell::default() }
+        let one = |ask: &TransferArray| {
+            let chunk = ask.stored.chunk().filter(|_| ask.stored.has_object_for_each_chunk());
+            chunk.is_some_and(|chunk| chunk.iter().zip(&ask.stored.shape).all(|(chunk, extent)| chunk >= extent))
+        };
+        let single = transfer.asks.iter().all(one);
+        Memories { transfer, laid, sharers: u64::from(sharers.max(1)), single, tiles, known: RefCell::default() }
     }
 
     /// A rank's part up to this size stays in the processor's cache \[B\].
@@ -387,13 +396,13 @@ impl Reader<'_> {
                 let bytes = region.elements() * view.element.bytes();
                 round.steps += 1;
                 round.coded += bytes;
-                round.requests.push(Request::object(bytes, true));
+                round.requests.push(Request::object(bytes, true, self.memories.single));
             }
             Action::Decode { region, to: Place::Slot(_, view), .. } => {
                 let bytes = region.elements() * view.element.bytes();
                 round.steps += 1;
                 round.coded += bytes;
-                round.requests.push(Request { file: shared, ..Request::object(bytes, false) });
+                round.requests.push(Request { file: shared, ..Request::object(bytes, false, self.memories.single) });
             }
             Action::Put { replace, .. } => {
                 round.steps += 1;
@@ -485,7 +494,8 @@ impl Reader<'_> {
         // While a rank waits for messages, others that share its core fill the cache with what they have.
         let alone = self.memories.sharers == 1 || self.rounds.last().is_some_and(|round| round.messages.is_empty());
         let kept = self.kept && alone && matches!(place, Place::Slot(..));
-        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept })
+        let alone = self.memories.single;
+        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept, alone })
     }
 
     /// The object of an encoded chunk, where it holds others, too.
@@ -507,8 +517,9 @@ impl Reader<'_> {
 
 impl Request {
     /// An object that is moved whole.
-    fn object(bytes: u64, write: bool) -> Request {
+    fn object(bytes: u64, write: bool, alone: bool) -> Request {
         let (direct, at_page, replace, checked, kept) = (false, true, false, false, false);
-        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct, at_page, replace, checked, kept }
+        let (ranges, runs, gaps) = (1, 1, 0);
+        Request { file: None, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept, alone }
     }
 }
