@@ -127,7 +127,9 @@ test: $(VENV)/.requirements
 	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package' \
 	    '$(MAKE) --no-print-directory clippy compile-tests'
 	@$(MAKE) --no-print-directory test-rust
-	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)'" \
+	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)' \
+	    LEFT_OUT='--deselect tests/python/test_soak.py --deselect tests/python/test_jeans_numerics.py \
+	    --deselect tests/python/test_newcomer.py'" \
 	    '$(MAKE) --no-print-directory test-beside'
 	@$(MAKE) --no-print-directory test-openmpi MARKS='mpi and alone and not long' \
 	    LEFT_OUT='--deselect tests/python/test_faults.py --deselect tests/python/test_budget.py'
