@@ -176,7 +176,8 @@ impl Planned {
             });
         }
         let transfer = Transfer { direction: self.direction, asks, ranks: size, policies: written(self.direction) };
-        Ok((transfer, shaped.map(|(_, said)| said).unwrap_or_default()))
+        // As a call does without dedicated servers, which are not explained.
+        Ok((transfer.in_parts(), shaped.map(|(_, said)| said).unwrap_or_default()))
     }
 
     /// Whether arrays are made by what is explained.

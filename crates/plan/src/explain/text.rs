@@ -226,10 +226,11 @@ impl Display for Asked<'_> {
         let place = match (stored.object(), stored.chunk()) {
             (Some((object, offset)), _) => format!("file '{object}' from byte {offset}, {order}"),
             (None, chunk) => {
-                let encoded = match (stored.codec().is_some(), stored.has_trailer()) {
-                    (true, _) => ", encoded",
-                    (false, true) => ", with checksums",
-                    (false, false) => "",
+                let encoded = match () {
+                    () if stored.codec().is_some() => ", encoded",
+                    () if stored.has_trailer() => ", with checksums",
+                    () if stored.summed_bytes().is_some() => ", with checksums, in parts",
+                    () => "",
                 };
                 let (new, chunk) = (if stored.makes_objects() { "new " } else { "" }, chunk.unwrap_or_default());
                 format!("{new}chunks {chunk}, {order}{encoded}", chunk = tuple(chunk))
