@@ -59,7 +59,9 @@ impl Opening {
     /// The same; gives the note of another owner who does.
     fn try_to_mark(&self, marker: &str, name: &str, change: &Change) -> Result<Result<Marker, Vec<u8>>, Fault> {
         self.check_still_there()?;
-        if let Some(marker) = self.resumed(marker)? {
+        if matches!(change, Change::Torn(None))
+            && let Some(marker) = self.resumed(marker)?
+        {
             return Ok(Ok(marker));
         }
         let (torn, updates) = match *change {

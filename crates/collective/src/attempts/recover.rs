@@ -159,15 +159,19 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
     Ok(found.and(Found::default()))
 }
 
-/// Removes the marker of a file that a dead owner was about to replace.
+/// Removes the marker of a file that a dead owner was about to replace, or left at rest.
 pub fn drop_idle_marker(names: &dyn Names, marker: &str) -> Result<(), Fault> {
-    let Some(note) = names.note(marker)?.filter(|note| !is_torn(note)) else { return Ok(()) };
+    let idle = || Ok(names.note(marker)?.filter(|note| !is_torn(note)));
+    if idle()?.is_none() {
+        return Ok(());
+    }
+    let Locked::Ours(lock) = names.lock(marker)? else { return Ok(()) };
+    // Its owner may have gone on, and died, before it was locked.
+    let Some(note) = idle()? else { return Ok(()) };
     let owner = lines(&note).iter().rev().find_map(Owner::of_line);
-    match names.lock(marker)? {
-        Locked::Ours(lock) if Owner::is_dead(owner.as_ref(), names, names.locks(""), lock.keeps_others_out()) => {
-            names.remove(marker)
-        }
-        _ => Ok(()),
+    match Owner::is_dead(owner.as_ref(), names, names.locks(""), lock.keeps_others_out()) {
+        true => names.remove(marker),
+        false => Ok(()),
     }
 }
 
