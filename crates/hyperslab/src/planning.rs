@@ -22,6 +22,7 @@ use std::time::Instant;
 
 /// Plans that are kept.
 const PLANS_MAX: usize = 1024;
+
 /// What kind of transfer it is, for what is learned of it. What a user forces teaches nothing of what is chosen: with the
 /// wrong number of servers, say, the model may be off by a factor that the right one has not.
 fn kind(transfer: &Transfer, hints: &Preference) -> Arc<str> {

@@ -33,7 +33,8 @@ pub(crate) trait Carry {
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After);
 }
 
-/// Whether all that a rank holds of a unit moves as one: a chunk that is written whole, or, when reading, any.
+/// Whether all that a rank holds of a unit moves as one: a chunk that is written whole, or, when reading, any but
+/// those that are read in parts.
 pub(crate) fn moves_whole(ask: &TransferArray, write: bool) -> bool {
     let whole = if write { ask.stored.is_written_whole() } else { ask.stored.summed_bytes().is_none() };
     ask.stored.chunk().is_some() && whole

@@ -52,7 +52,7 @@ impl MemoryStore {
                 None => Ok(Outcome::Absent),
             },
             Request::ReadPart { moves, total, .. } => match objects.get(&object) {
-                Some(content) => read_part(content, content.len() as u64, (&moves, total), &object).map(Outcome::Done),
+                Some(content) => read_part(content, &moves, total, &object).map(Outcome::Done),
                 None => Ok(Outcome::Absent),
             },
             Request::ReadWhole { moves, checksum, .. } => match objects.get(&object) {
@@ -148,29 +148,36 @@ pub(crate) fn read(content: &[u8], moves: &Moves, object: &str) -> Result<(), Fa
     short.map_or(Ok(()), |end| Err(length_fault(object, &format!("at least {end} B"), content.len() as u64)))
 }
 
-/// Reads a part of an object of this length, of which there is as much as the part needs; tells what it contributes to the
-/// checksum.
-pub(crate) fn read_part(
-    content: &[u8],
-    length: u64,
+/// What a part of an object of this length contributes to the checksum behind its first `total` bytes; `add` hands over so many
+/// bytes from an offset on.
+pub(crate) fn part_sum(
     (moves, total): (&Moves, u64),
+    length: u64,
     object: &str,
+    mut add: impl FnMut(u64, u64, &mut dyn FnMut(&[u8])),
 ) -> Result<Moved, Fault> {
     if length != total + 4 {
         return Err(length_fault(object, &format!("{} B", total + 4), length));
     }
-    read(content, moves, object)?;
     let mut sum = PartSum::new(total);
     for nest in moves.nests() {
         for_each_run(&nest, moves.there.element.bytes(), |_, offset, length| {
-            let end = offset as u64 + length;
-            sum.add(offset as u64, &content[offset as usize..end as usize]);
-            if end == total {
-                sum.add_stored(std::array::from_fn(|at| content[total as usize + at]));
+            let offset = offset as u64;
+            add(offset, length, &mut |bytes| sum.add(offset, bytes));
+            if offset + length == total {
+                add(total, 4, &mut |stored| sum.add_stored([stored[0], stored[1], stored[2], stored[3]]));
             }
         });
     }
     Ok(Moved { bytes: moves.bytes(), calls: 1, sum: sum.value(), ..Moved::default() })
+}
+
+/// Reads a part of an object with a checksum; tells what it contributes to that.
+fn read_part(content: &[u8], moves: &Moves, total: u64, object: &str) -> Result<Moved, Fault> {
+    let sum = part_sum((moves, total), content.len() as u64, object, |offset, bytes, add| {
+        add(&content[offset as usize..(offset + bytes) as usize]);
+    })?;
+    read(content, moves, object).map(|()| sum)
 }
 
 pub(crate) fn read_whole(content: &[u8], moves: &Moves, checksum: bool, object: &str) -> Result<(), Fault> {

@@ -34,10 +34,7 @@ impl Stored {
         let mut room = (bytes / self.element.bytes()).max(1);
         for &d in self.contiguous().iter().rev() {
             let extent = whole[d].max(1);
-            unit[d] = extent.min(room);
-            if cuts {
-                unit[d] = (1..=unit[d]).rev().find(|cut| extent.is_multiple_of(*cut)).unwrap_or(1);
-            }
+            unit[d] = if cuts { divisor_near(extent, room) } else { extent.min(room) };
             room /= extent;
             if room == 0 {
                 break;
@@ -56,6 +53,17 @@ impl Stored {
     pub fn order(&self) -> &[usize] {
         &self.strides.order
     }
+}
+
+/// Into parts of which extent a chunk is cut, of about so much: the largest that divides it, unless that is far smaller, as of a
+/// prime; then the next larger one.
+fn divisor_near(extent: u64, most: u64) -> u64 {
+    let small = (1..=extent.isqrt()).filter(|part| extent.is_multiple_of(*part));
+    let (mut below, mut above) = (1, extent);
+    for part in small.flat_map(|part| [part, extent / part]) {
+        if part <= most { below = below.max(part) } else { above = above.min(part) }
+    }
+    if extent <= most || below >= most / 4 { below } else { above }
 }
 
 /// Objects.
@@ -514,6 +522,25 @@ mod tests {
             assert_eq!(part.address(&[2, 0, 0]) as u64, stored.offset_of(&[3, 2, 1]).unwrap());
         }
         assert_eq!(records().offset_of(&[2, 1, 1]), Some(100 + 2 * 64 + 12));
+    }
+
+    #[test]
+    fn chunks_that_are_read_in_parts_are_cut_into_equal_ones_of_some_size() {
+        let unit = |chunk: &[u64], bytes| {
+            let keys = Keys::nested("a/");
+            let shape: Vec<u64> = chunk.iter().map(|extent| 2 * extent).collect();
+            let stored = Stored::in_chunks(&shape, ELEMENT, chunk, keys, Coding::Trailer).in_parts();
+            assert_eq!(stored.summed_bytes(), Some(chunk.iter().product::<u64>() * ELEMENT.bytes()));
+            stored.unit_shape(bytes * ELEMENT.bytes())
+        };
+        assert_eq!(unit(&[128, 64, 32], 8192), [4, 64, 32]);
+        assert_eq!(unit(&[128, 64, 32], 1 << 20), [128, 64, 32]);
+        assert_eq!(unit(&[96, 64], 64 * 33), [32, 64]);
+        assert_eq!(unit(&[96, 64], 20), [1, 16]);
+        // A prime has no parts, and millions of requests would be worse than a long one.
+        assert_eq!(unit(&[1_000_003], 1 << 18), [1_000_003]);
+        assert_eq!(unit(&[2 * 499_979], 1 << 18), [499_979]);
+        assert_eq!(unit(&[1009, 8], 8 * 100), [1009, 8]);
     }
 
     #[test]

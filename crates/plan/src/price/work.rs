@@ -492,8 +492,9 @@ impl Reader<'_> {
         let file = (!chunk).then(|| object.clone());
         let at_page = hull.0 % PAGE_BYTES as i64 == 0;
         // While a rank waits for messages, others that share its core fill the cache with what they have.
-        let alone = self.memories.sharers == 1 || self.rounds.last().is_some_and(|round| round.messages.is_empty());
-        let kept = self.kept && alone && matches!(place, Place::Slot(..));
+        let undisturbed =
+            self.memories.sharers == 1 || self.rounds.last().is_some_and(|round| round.messages.is_empty());
+        let kept = self.kept && undisturbed && matches!(place, Place::Slot(..));
         let alone = self.memories.single;
         Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept, alone })
     }

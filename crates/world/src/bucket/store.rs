@@ -2,7 +2,7 @@
 
 use super::contract::{ATTEMPT_TAG, Bucket, ObjectHead, Tags, When};
 use super::memory::{ObjectMemory, SCHEME};
-use crate::memory_store::{got, length_fault, read, read_part, read_whole, write};
+use crate::memory_store::{got, length_fault, part_sum, read, read_whole, write};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket, Within};
 use hyperslab_pack::for_each_run;
 use std::sync::Arc;
@@ -99,8 +99,11 @@ fn carry_out(
             let Some((head, content)) = bucket.get(key, Some((first, end - first)))? else {
                 return Ok(Outcome::Absent);
             };
+            let sum = part_sum((&moves, total), head.bytes, name, |offset, bytes, add| {
+                add(&content[(offset - first) as usize..(offset - first + bytes) as usize]);
+            })?;
             let whole = [&vec![0; first as usize], &content[..]].concat();
-            read_part(&whole, head.bytes, (&moves, total), name).map(Outcome::Done)
+            read(&whole, &moves, name).map(|()| Outcome::Done(sum))
         }
         Request::ReadWhole { moves, checksum, .. } => {
             found(bucket.get(key, None)?, |content| read_whole(content, &moves, checksum, name).map(|()| moved(&moves)))

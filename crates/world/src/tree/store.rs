@@ -3,7 +3,7 @@
 use super::lock::Locking;
 use super::nodes::{Content, TreeFile, allocate, place};
 use super::{MemoryTree, SCHEME, WeakTree, found_file, inner_of};
-use crate::memory_store::{checksum_fault, got, length_fault, read_part};
+use crate::memory_store::{checksum_fault, got, length_fault, part_sum};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
 use hyperslab_layout::{Loop, Nest};
 use hyperslab_pack::{CopyError, Memory, copy};
@@ -67,7 +67,10 @@ impl TreeStore {
             Request::Read { moves, .. } => self.found(&object, false, |file| read(&file.content(), &moves, &object)),
             Request::ReadPart { moves, total, .. } => self.found(&object, false, |file| {
                 let content = file.content();
-                read_part(&content.memory.to_vec(0, content.bytes), content.bytes, (&moves, total), &object)
+                let sum = part_sum((&moves, total), content.bytes, &object, |offset, bytes, add| {
+                    add(&content.memory.to_vec(offset, bytes));
+                })?;
+                read(&content, &moves, &object).map(|_| sum)
             }),
             Request::ReadWhole { moves, checksum, .. } => {
                 self.found(&object, false, |file| read_whole(&file.content(), &moves, checksum, &object))
