@@ -22,6 +22,8 @@ enum Kind {
 /// A counter of the kernel that can be waited for, with which a bell may be rung from other processes.
 struct Shared {
     event: File,
+    /// Whether anybody rang from this process since it was last looked at.
+    inside: AtomicBool,
     /// Whether anybody rang from another process.
     from_outside: AtomicBool,
 }
@@ -49,7 +51,11 @@ impl Bell {
         }
         // SAFETY: the descriptor is open, and nobody else has it.
         let event = unsafe { File::from_raw_fd(descriptor) };
-        Bell(Arc::new(Kind::Shared(Shared { event, from_outside: AtomicBool::new(false) })))
+        Bell(Arc::new(Kind::Shared(Shared {
+            event,
+            inside: AtomicBool::new(false),
+            from_outside: AtomicBool::new(false),
+        })))
     }
 
     /// Rings: ends the wait that is going on, or else the next one.
@@ -59,7 +65,19 @@ impl Bell {
                 *lock(rung) = true;
                 changed.notify_one();
             }
-            Kind::Shared(shared) => add(&shared.event, INSIDE),
+            Kind::Shared(shared) => {
+                shared.inside.store(true, Ordering::Release);
+                add(&shared.event, INSIDE);
+            }
+        }
+    }
+
+    /// Whether somebody of this process rang since the last look, without asking the system: for who looks again and again, and
+    /// finds by himself what others ring for. A ring that is seen so may also end the next wait.
+    pub(crate) fn was_rung_here(&self) -> bool {
+        match &*self.0 {
+            Kind::Inside(rung, _) => std::mem::take(&mut *lock(rung)),
+            Kind::Shared(shared) => shared.inside.swap(false, Ordering::Acquire),
         }
     }
 
@@ -178,8 +196,9 @@ mod tests {
         bell.ring();
         assert!(bell.wait(Duration::ZERO) && !bell.was_rung_from_outside());
         bell.ring();
+        assert!(bell.was_rung_here() && !bell.was_rung_here());
         far.ring();
-        assert!(bell.wait(Duration::ZERO) && bell.was_rung_from_outside());
+        assert!(!bell.was_rung_here() && bell.wait(Duration::ZERO) && bell.was_rung_from_outside());
         assert!(!bell.wait(Duration::ZERO));
     }
 }

@@ -184,7 +184,8 @@ impl Wire for MpiWire {
     }
 
     fn doze(&mut self, limit: Duration) {
-        let deadline = Instant::now().checked_add(limit);
+        // Turns that only offer the processor are over soon, and a look at the clock is a good part of one.
+        let mut deadline = None;
         loop {
             match self.progress() {
                 Ok(news) if news || self.traffic.has_arrived() => return self.pace.reset(),
@@ -194,9 +195,18 @@ impl Wire for MpiWire {
                     return;
                 }
             }
-            let left = deadline.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
             self.pace.is_woken = self.bell.was_rung_from_outside() && !self.traffic.is_busy();
-            if self.pace.turn(|turn| self.bell.wait(turn.min(left))) || left.is_zero() {
+            let mut left = limit;
+            let rung = self.pace.turn(|turn| {
+                if turn.is_zero() {
+                    return self.bell.was_rung_here();
+                }
+                let now = Instant::now();
+                let end = *deadline.get_or_insert_with(|| now.checked_add(limit));
+                left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
+                self.bell.wait(turn.min(left))
+            });
+            if rung || left.is_zero() {
                 return;
             }
         }

@@ -22,7 +22,8 @@ pub(super) struct Sieve<'a> {
     pieces: Vec<libc::iovec>,
     start: u64,
     end: u64,
-    waste: Box<[u8; GAP_BYTES_MAX as usize]>,
+    /// Where gaps go, once there is one.
+    waste: Vec<u8>,
     calls: u64,
     /// For `preadv2`.
     flags: i32,
@@ -34,9 +35,8 @@ pub(super) struct Sieve<'a> {
 
 impl<'a> Sieve<'a> {
     pub(super) fn new(file: &'a File) -> Sieve<'a> {
-        let waste = Box::new([0; GAP_BYTES_MAX as usize]);
         let (pieces, most) = (Vec::new(), CALL_BYTES_MAX);
-        Sieve { file, pieces, start: 0, end: 0, waste, calls: 0, flags: 0, most, sum: None }
+        Sieve { file, pieces, start: 0, end: 0, waste: Vec::new(), calls: 0, flags: 0, most, sum: None }
     }
 
     /// One that adds up what is read of an object with so many bytes before its checksum, after each call, while they are in
@@ -65,6 +65,7 @@ impl<'a> Sieve<'a> {
         }
         if offset > self.end {
             let gap = (offset - self.end) as usize;
+            self.waste.resize(GAP_BYTES_MAX as usize, 0);
             self.pieces.push(libc::iovec { iov_base: self.waste.as_mut_ptr().cast(), iov_len: gap });
         }
         self.pieces.push(libc::iovec { iov_base: run.address().cast(), iov_len: run.length() });
