@@ -1,7 +1,7 @@
 //! An agreement of all ranks, for which rank 0 perhaps works in storage.
 
 use crate::served;
-use hyperslab_walk::{Agreed, Consensus, Party, Question, Votes, Waits};
+use hyperslab_walk::{Agreed, Awaited, Consensus, Party, Question, Votes, Waits};
 use hyperslab_world::{Fault, Work, World};
 
 /// Gives what rank 0 does when all have answered, told how all voted, and whether it does that at once.
@@ -67,9 +67,14 @@ impl Agreement {
             false => Ok(agreed),
         }))
     }
+}
 
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
+impl Awaited for Agreement {
+    fn waits(&self) -> Waits {
         self.consensus.waits()
+    }
+
+    fn waits_for(&self) -> String {
+        self.consensus.waits_for()
     }
 }

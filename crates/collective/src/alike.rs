@@ -87,10 +87,23 @@ pub(crate) fn transfer(
 fn one_ask(first: &TransferArray, count: u64, last: &str) -> Option<TransferArray> {
     let spread = Spread::Regular(first.spread.regular()?.stacked(count)?);
     let mut one = TransferArray { spread, ..first.clone() };
-    one.name = format!("{} to {last} ({count} arrays)", first.name);
+    one.name = name_of_all(&first.name, last, count as usize);
     one.section.dims.insert(0, Triplet::whole(count));
     one.stored = one.stored.stacked(count);
     Some(one)
+}
+
+/// Names what is moved as these arrays of a call.
+pub(crate) fn name(ask: &mut TransferArray, arrays: &[ArrayRequest]) {
+    match arrays {
+        [one] => ask.name.clone_from(&one.name),
+        [first, .., last] => ask.name = name_of_all(&first.name, &last.name, arrays.len()),
+        [] => {}
+    }
+}
+
+fn name_of_all(first: &str, last: &str, count: usize) -> String {
+    format!("{first} to {last} ({count} arrays)")
 }
 
 /// This rank's parts of the arrays of a call, and of those that may move as one.

@@ -2,22 +2,25 @@
 
 use crate::Decode;
 use crate::agreement::{Agreement, Begin};
-use crate::alike::{Lying, Parts, TOGETHER, Taken, groups, runs, transfer};
+use crate::alike::{Group, Lying, Parts, TOGETHER, Taken, runs, transfer};
 use crate::array::LocalArray;
 use crate::casting::check_cast;
 use crate::decision::Decision;
 use crate::described::with_arrays;
+use crate::destinations::destinations;
 use crate::holding::{Exposing, Exposure, Ownership, Part, number_parts};
 use crate::moving::{Moving, may_refuse};
+use crate::preparing::Preparing;
+use crate::repeats::Repeats;
 use crate::report::{Measured, Report};
 use crate::request::{ArrayRequest, reach};
 use crate::served;
-use crate::target::{Nothing, Target};
-use crate::telling::opened::{Announced, hear, tell};
-use hyperslab_layout::{Casting, ElementType, Policies};
+use crate::target::Target;
+use crate::telling::opened::{Again, Announced, hear, hear_again};
+use hyperslab_layout::{Casting, Policies};
 use hyperslab_plan::{Beside, Direction, Parameters, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Agreed, Compared, Limits, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked};
+use hyperslab_walk::{Agreed, Awaited, Compared, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked};
 use hyperslab_world::{Fault, FaultKind, Root, World};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -91,6 +94,9 @@ pub struct Call {
     /// When it began, and when it was open \[ns\].
     times: (u64, u64),
     opened: Option<Opened>,
+    /// Calls that may come again, and what to keep of this one once it has succeeded.
+    repeats: Repeats,
+    news: Option<(Vec<Group>, Vec<Taken>, Votes)>,
     /// The same transfer where chunks are read whole, which tells the one whose checksum is wrong.
     strictly: Option<Strictly>,
     /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
@@ -169,12 +175,20 @@ impl Call {
             firsts: Vec::new(),
             times: (began, began),
             opened: None,
+            repeats: Repeats::default(),
+            news: None,
             strictly: None,
             fault: None,
             given: Vec::new(),
             moved: Vec::new(),
             report: None,
         }
+    }
+
+    /// The same, on a communicator on which calls come again.
+    #[must_use]
+    pub fn among(self, repeats: Repeats) -> Call {
+        Call { repeats, ..self }
     }
 
     /// Brings what went wrong in an earlier call of which nobody has heard, if nothing did in this one.
@@ -201,15 +215,6 @@ impl Call {
     /// What it did, once this rank's part of the data has moved: its arrays may be used again.
     pub fn left(&self) -> Option<&Report> {
         self.report.as_ref()
-    }
-
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
-        match &self.stage {
-            Stage::Opening(agreement) | Stage::Closing(agreement) => agreement.waits(),
-            Stage::Moving(moving) => moving.waits(),
-            Stage::New | Stage::Over => Waits::from(String::new()),
-        }
     }
 
     /// Goes on; gives the outcome once it is over. A failure is the same on all ranks.
@@ -253,6 +258,7 @@ impl Call {
                 casting: self.casting,
                 moves: (self.direction, self.policies, self.at.1),
                 servers: served::has_servers(party).then(|| (party.size(), party.limits)),
+                repeats: self.repeats.clone(),
             };
             let at_once = self.at_once;
             Box::new(move |votes| (Box::new(move || preparing.prepare(&mut lock(&target), votes)), at_once))
@@ -283,14 +289,40 @@ impl Call {
 
     /// Makes of what rank 0 told what this rank moves.
     fn compile(&mut self, agreed: &Agreed, served: bool) -> Result<Compiled, Fault> {
-        let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense");
+        if let Some(again) = hear_again(&agreed.payload) {
+            let (opening, transfer, taken) = self.recall(again).ok_or_else(senseless)?;
+            return self.place(opening, transfer, &taken);
+        }
         let (opening, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
-        let moves = (self.direction, self.policies, self.at.1);
-        let (transfer, taken) = transfer(&self.arrays, &groups, agreed.votes, moves)?;
-        let transfer = if served { transfer } else { transfer.in_parts() };
+        let (transfer, taken) = transfer(&self.arrays, &groups, agreed.votes, self.moves())?;
+        let transfer = Arc::new(if served { transfer } else { transfer.in_parts() });
+        let may_repeat = !served && opening.beside.is_empty() && opening.decision.parameters.order.is_empty();
+        if may_repeat && !may_refuse(&transfer) {
+            self.news = Some((groups, taken.clone(), agreed.votes));
+        }
+        self.place(opening, transfer, &taken)
+    }
+
+    fn moves(&self) -> (Direction, Policies, u32) {
+        (self.direction, self.policies, self.at.1)
+    }
+
+    /// What an earlier call compiled, which comes again.
+    fn recall(&self, again: Again) -> Option<(Announced, Arc<Transfer>, Vec<Taken>)> {
+        let Again { number, place, costs, roots } = again;
+        let mut kept = self.repeats.kept();
+        let earlier = kept.take_up(number)?;
+        earlier.move_to(&place);
+        let decision = Decision::from_costs(costs, earlier.decision.parameters.clone())?;
+        let opening = Announced { decision, roots, beside: [].into() };
+        Some((opening, earlier.transfer_of(&self.arrays), earlier.taken.clone()))
+    }
+
+    /// Where the elements of a transfer lie in this rank's memory.
+    fn place(&mut self, opening: Announced, transfer: Arc<Transfer>, taken: &[Taken]) -> Result<Compiled, Fault> {
         self.firsts = taken.iter().map(|(of, _)| of.start).collect();
         let locals = self.locals.take();
-        let vetted = may_refuse(&transfer).then(|| self.vet(&transfer, &taken, locals.as_deref())).flatten();
+        let vetted = may_refuse(&transfer).then(|| self.vet(&transfer, taken, locals.as_deref())).flatten();
         if self.direction == Direction::Read {
             self.fault = taken.iter().zip(&transfer.asks).find_map(|((of, _), ask)| {
                 let check =
@@ -329,7 +361,7 @@ impl Call {
         let placed: Vec<Vec<Part>> = taken.iter().zip(&transfer.asks).map(placed).collect::<Result<_, Fault>>()?;
         self.moved = placed.iter().map(|parts| parts.iter().map(Part::elements).sum()).collect();
         let exposure = number_parts(placed);
-        Ok(Compiled { transfer: Arc::new(transfer), opening, exposure, vetted })
+        Ok(Compiled { transfer, opening, exposure, vetted })
     }
 
     /// What this rank finds wrong with elements that would take the place of others.
@@ -395,6 +427,12 @@ impl Call {
     fn done(&mut self, world: &mut dyn World) -> Done {
         self.stage = Stage::Over;
         self.afterwards(world, |target| target.tidy());
+        if let Some(((groups, taken, votes), Opened { transfer, decision })) =
+            self.news.take().zip(self.opened.as_ref())
+        {
+            let asked = (&self.arrays, (self.moves(), votes));
+            self.repeats.kept().keep(asked, (groups, taken), (transfer, decision));
+        }
         let report = self.report.take().expect("made before the last agreement");
         let report = report.closed(seconds_between(self.times.0, world.clock().stamp_ns()));
         Done { arrays: std::mem::take(&mut self.given), report, elements: std::mem::take(&mut self.moved) }
@@ -445,10 +483,10 @@ impl Call {
         /// For what is given up because something does not answer.
         const GRACE: Duration = Duration::from_secs(1);
         let mut result = None;
-        let driven = party.drive(world, |world, party| {
-            result = self.poll(world, party);
-            watch(&self, party);
-            if result.is_some() { None } else { Some(self.waits()) }
+        let driven = party.drive(world, &mut self, |call, world, party| {
+            result = call.poll(world, party);
+            watch(call, party);
+            result.is_some()
         });
         let result = match driven {
             Ok(()) => result.expect("driven until it was there"),
@@ -463,6 +501,27 @@ impl Call {
     }
 }
 
+impl Stage {
+    /// What of it waits.
+    fn waiting(&self) -> Option<&dyn Awaited> {
+        match self {
+            Stage::Opening(agreement) | Stage::Closing(agreement) => Some(agreement),
+            Stage::Moving(moving) => Some(&**moving),
+            Stage::New | Stage::Over => None,
+        }
+    }
+}
+
+impl Awaited for Call {
+    fn waits(&self) -> Waits {
+        self.stage.waiting().map_or_else(Waits::default, Awaited::waits)
+    }
+
+    fn waits_for(&self) -> String {
+        self.stage.waiting().map_or_else(String::new, Awaited::waits_for)
+    }
+}
+
 /// Lets the store know where objects of a transfer lie.
 pub fn enter(world: &mut dyn World, mut roots: Vec<Root>) {
     if world.transport().is_one_process() {
@@ -474,6 +533,10 @@ pub fn enter(world: &mut dyn World, mut roots: Vec<Root>) {
 
 fn seconds_between(begin_ns: u64, end_ns: u64) -> f64 {
     end_ns.saturating_sub(begin_ns) as f64 / 1e9
+}
+
+fn senseless() -> Fault {
+    Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense")
 }
 
 /// This rank's parts, where it is known how it holds the arrays.
@@ -492,86 +555,4 @@ fn exposed(
     let each = arrays.iter().zip(holdings().flatten()).zip(locals);
     let parts = each.map(|((request, holding), locals)| exposing.expose(holding, &request.name, locals));
     Ok(Some(Parts::new(arrays, parts.collect::<Result<_, Fault>>()?, together)))
-}
-
-/// Rank 0's part of an opening. It has nothing of the memory of arrays, since it may hang in storage and be given up.
-struct Preparing {
-    what: String,
-    arrays: Arc<[ArrayRequest]>,
-    lying: Lying,
-    casting: Casting,
-    moves: (Direction, Policies, u32),
-    /// Where some ranks only serve: number of all ranks, and how long clients wait.
-    servers: Option<(u32, Limits)>,
-}
-
-impl Preparing {
-    fn prepare(&self, target: &mut Box<dyn Target>, votes: Votes) -> Result<Vec<u8>, Fault> {
-        let told = self.told(&mut **target, votes);
-        told.map_err(|fault| {
-            // Before any other rank hears of it: whoever looks at once finds nothing of it.
-            std::mem::replace(target, Box::new(Nothing)).undo(false);
-            fault.context(&self.what)
-        })
-    }
-
-    fn told(&self, target: &mut dyn Target, votes: Votes) -> Result<Vec<u8>, Fault> {
-        let stored = target.look(self.lying.each())?;
-        for (request, stored) in self.arrays.iter().zip(&stored) {
-            request.check_types(stored.element, self.moves.0, self.casting)?;
-        }
-        let mut groups = groups(&self.arrays, stored);
-        let (wanted, taken) = transfer(&self.arrays, &groups, votes, self.moves)?;
-        let wanted = Arc::new(if self.servers.is_some() { wanted } else { wanted.in_parts() });
-        let laid: Vec<_> = taken.iter().map(|(of, _)| self.lying.of(of)).collect();
-        let mut decision = target.choose(&wanted, &laid)?;
-        let mut firsts: Vec<_> = groups.iter().map(|group| group.first.clone()).collect();
-        let roots = target.begin(&mut firsts, &wanted, &mut decision.parameters)?;
-        groups.iter_mut().zip(firsts).for_each(|(group, first)| group.first = first);
-        let payload = tell(&decision, &roots, &target.beside(), &groups);
-        let Some((ranks, limits)) = self.servers else { return Ok(payload) };
-        // Servers are told the transfer itself, since they have no arguments to make it from.
-        let told = Arc::new(transfer(&self.arrays, &groups, votes, self.moves)?.0).among(ranks);
-        Ok(served::opening(&payload, &self.what, &told, limits))
-    }
-}
-
-/// Parts to read into, the local arrays of all of them, and what is wrong with them.
-pub(crate) type Destinations = (Vec<Vec<Part>>, Vec<LocalArray>, Option<Fault>);
-
-/// An array that is read: its name, the type of its elements in the memories, and how ranks hold it.
-pub(crate) type Wanted<'a> = (&'a str, ElementType, &'a Ownership);
-
-/// Arrays to read into: the user's, or fresh ones; stand-ins where the user's do not fit.
-pub(crate) fn destinations<'a>(
-    wanted: impl Iterator<Item = Wanted<'a>>,
-    into: Option<&'a [LocalArray]>,
-    (rank, size): (u32, u32),
-) -> Result<Destinations, Fault> {
-    let (mut parts, mut locals, mut fault) = (Vec::new(), Vec::new(), None);
-    let mut exposing = Exposing::new((rank, size));
-    for (name, memory, holding) in wanted {
-        let fresh = || {
-            let arrays = holding.stand_in(rank, memory)?;
-            Ok((holding.expose(name, &arrays, (rank, size))?, arrays))
-        };
-        let made = match into {
-            None => fresh(),
-            Some(all) => {
-                let first = locals.len().min(all.len());
-                let arrays = &all[first..all.len().min(first + holding.arrays())];
-                exposing.expose(holding, name, arrays).map(|parts| (parts, arrays.to_vec()))
-            }
-        };
-        let (part, arrays) = match made {
-            Ok(both) => both,
-            Err(unfit) => {
-                fault.get_or_insert(unfit);
-                fresh()?
-            }
-        };
-        parts.push(part);
-        locals.extend(arrays);
-    }
-    Ok((parts, locals, fault))
 }

@@ -3,7 +3,7 @@
 use crate::agreement::{Agreement, Begin};
 use crate::served;
 use hyperslab_plan::{Action, After, Program, Step};
-use hyperslab_walk::{Party, Question, Waits, Walk, Walked};
+use hyperslab_walk::{Awaited, Party, Question, Waits, Walk, Walked};
 use hyperslab_world::{Fault, Root, Work, World};
 
 /// Such a call, under way on one rank.
@@ -94,21 +94,30 @@ impl Ending {
         Agreement::open(party, question, begin).map(Stage::Agreeing)
     }
 
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
-        match &self.stage {
-            Stage::Told(agreement) | Stage::Agreeing(agreement) => agreement.waits(),
-            Stage::Syncing(walk) => {
-                let (waits, what) = (walk.waits(), self.question.as_ref().map_or("sync", |question| &question.what));
-                Waits { text: format!("{what}: {}", waits.text), ..waits }
-            }
-            Stage::New | Stage::Over => Waits::from(String::new()),
-        }
-    }
-
     /// What this rank has done so far.
     pub fn walked(&self) -> Walked {
         if let Stage::Syncing(walk) = &self.stage { walk.walked() } else { Walked::default() }
+    }
+}
+
+impl Awaited for Ending {
+    fn waits(&self) -> Waits {
+        match &self.stage {
+            Stage::Told(agreement) | Stage::Agreeing(agreement) => agreement.waits(),
+            Stage::Syncing(walk) => walk.waits(),
+            Stage::New | Stage::Over => Waits::default(),
+        }
+    }
+
+    fn waits_for(&self) -> String {
+        match &self.stage {
+            Stage::Told(agreement) | Stage::Agreeing(agreement) => agreement.waits_for(),
+            Stage::Syncing(walk) => {
+                let what = self.question.as_ref().map_or("sync", |question| &question.what);
+                format!("{what}: {}", walk.waits_for())
+            }
+            Stage::New | Stage::Over => String::new(),
+        }
     }
 }
 

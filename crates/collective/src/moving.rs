@@ -5,7 +5,7 @@ use hyperslab_layout::tuple;
 use hyperslab_plan::{Beside, Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{
-    Consensus, Indexed, Indexing, Party, Question, Telling, TellingPlaces, ToldPlaces, Waits, Walk, Walked,
+    Awaited, Consensus, Indexed, Indexing, Party, Question, Telling, TellingPlaces, ToldPlaces, Waits, Walk, Walked,
 };
 use hyperslab_world::{Exposed, Fault, FaultKind, World};
 use std::sync::Arc;
@@ -204,27 +204,35 @@ impl Moving {
         Stage::Walking(walk.at(party.pace).after(walked, fault))
     }
 
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
-        match &self.stage {
-            Stage::Vetting(consensus) | Stage::Told(consensus, _) | Stage::Comparing(consensus) => consensus.waits(),
-            Stage::Telling(telling) => format!("{}: {}", self.what, telling.waits_for()).into(),
-            Stage::Indexing(indexing) => {
-                let waits = indexing.waits();
-                Waits { text: format!("{}: {}", self.what, waits.text), ..waits }
-            }
-            Stage::Walking(walk) => {
-                let waits = walk.waits();
-                Waits { text: format!("{}: {}", self.what, waits.text), ..waits }
-            }
-            Stage::TellingPlaces(telling, _) => telling.waits(),
-            Stage::Over => Waits::from(String::new()),
-        }
-    }
-
     /// What this rank has done so far.
     pub fn walked(&self) -> Walked {
         if let Stage::Walking(walk) = &self.stage { walk.walked() } else { Walked::default() }
+    }
+}
+
+impl Awaited for Moving {
+    fn waits(&self) -> Waits {
+        match &self.stage {
+            Stage::Vetting(consensus) | Stage::Told(consensus, _) | Stage::Comparing(consensus) => consensus.waits(),
+            Stage::Indexing(indexing) => indexing.waits(),
+            Stage::Walking(walk) => walk.waits(),
+            Stage::TellingPlaces(telling, _) => telling.waits(),
+            Stage::Telling(_) | Stage::Over => Waits::default(),
+        }
+    }
+
+    fn waits_for(&self) -> String {
+        let of_call = |text: String| format!("{}: {text}", self.what);
+        match &self.stage {
+            Stage::Vetting(consensus) | Stage::Told(consensus, _) | Stage::Comparing(consensus) => {
+                consensus.waits_for()
+            }
+            Stage::Telling(telling) => of_call(telling.waits_for()),
+            Stage::Indexing(indexing) => of_call(indexing.waits_for()),
+            Stage::Walking(walk) => of_call(walk.waits_for()),
+            Stage::TellingPlaces(telling, _) => telling.waits_for(),
+            Stage::Over => String::new(),
+        }
     }
 }
 

@@ -126,15 +126,31 @@ impl ArrayRequest {
         })
     }
 
-    /// Whether both ask for the same of different arrays, in closed form: as all ranks know it, and so without the types of
-    /// the local arrays, which may be a rank's own.
-    pub(crate) fn is_like(&self, other: &ArrayRequest) -> bool {
-        let held = match (&self.holding, &other.holding) {
+    /// Whether both ask for the same of different arrays, in closed form, but for where it begins.
+    pub(crate) fn asks_as(&self, other: &ArrayRequest) -> bool {
+        let selected = match (&self.selected, &other.selected) {
+            (Selected::Whole, Selected::Whole) => true,
+            (Selected::Section(one), Selected::Section(other)) => {
+                let beside = |(one, other): (&Triplet, &Triplet)| Triplet { start: other.start, ..*one } == *other;
+                one.dims.len() == other.dims.len() && one.dims.iter().zip(&other.dims).all(beside)
+            }
+            _ => false,
+        };
+        selected && self.memory == other.memory && self.is_held_as(other)
+    }
+
+    fn is_held_as(&self, other: &ArrayRequest) -> bool {
+        match (&self.holding, &other.holding) {
             (Some(one), Some(other)) => one.regular().is_some() && (Arc::ptr_eq(one, other) || one == other),
             (None, None) => true,
             _ => false,
-        };
-        held && self.selected == other.selected
+        }
+    }
+
+    /// Whether both ask for the same of different arrays, in closed form: as all ranks know it, and so without the types of
+    /// the local arrays, which may be a rank's own.
+    pub(crate) fn is_like(&self, other: &ArrayRequest) -> bool {
+        self.is_held_as(other) && self.selected == other.selected
     }
 }
 
@@ -163,10 +179,7 @@ pub fn checked_section(
     shape: &[u64],
     holding: &[u64],
 ) -> Result<Section, Fault> {
-    let (part, selected) = match section {
-        Some(section) => (format!("section {section} of '{name}'"), section.clone()),
-        None => (format!("'{name}'"), Section::whole(shape)),
-    };
+    let selected = section.cloned().unwrap_or_else(|| Section::whole(shape));
     if let Err(error) = selected.check(shape) {
         let text = error.of(&format!("'{name}'"));
         return Err(Fault::new(FaultKind::Invalid, text).hint(error.hint()));
@@ -176,7 +189,8 @@ pub fn checked_section(
             Some(_) => "make the distribution for the shape of the section, not for that of the array",
             None => "make the distribution for the shape of the array",
         };
-        return Err(Fault::new(FaultKind::Invalid, format!("the distribution does not fit {part}"))
+        let part = section.map_or(String::new(), |section| format!("section {section} of "));
+        return Err(Fault::new(FaultKind::Invalid, format!("the distribution does not fit {part}'{name}'"))
             .expected(format!("shape {}", tuple(&selected.shape())), format!("shape {}", tuple(holding)))
             .hint(hint));
     }

@@ -4,8 +4,8 @@
 //! every agreement without a question of their own, and rank 0 tells them what was decided, and the transfer with it.
 
 use crate::Decode;
-use crate::call::destinations;
 use crate::decision::Decision;
+use crate::destinations::destinations;
 use crate::holding::{Exposure, Ownership, number_parts};
 use crate::telling;
 use crate::telling::opened::{Announced, hear_opening};

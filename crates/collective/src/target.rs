@@ -34,6 +34,11 @@ pub trait Target: Send {
     /// # Errors
     /// When no way is feasible.
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &InMemory) -> Result<Decision, Fault>;
+    /// Chooses what it chose before, for a transfer that differs in its place alone, if it still would: with what that is
+    /// expected to take now. `before` says what it was.
+    fn choose_again(&mut self, _before: &Decision, _laid: &InMemory) -> Option<Decision> {
+        None
+    }
     /// Makes, or marks, what is about to be written, and says where objects lie: from here on others may see that something
     /// is under way. Names that were open are filled in; of arrays that follow each other in one object, `stored` has the first.
     ///

@@ -39,7 +39,7 @@ impl Target for ByteFile {
         if let Err(infeasible) = parameters.strategy.feasible(transfer, &parameters) {
             return Err(Fault::new(FaultKind::Invalid, infeasible.reason));
         }
-        Ok(Decision { parameters, predicted: [0.0; 5], later: 0.0 })
+        Ok(Decision { parameters, predicted: [0.0; 5], later: 0.0, plan: 0 })
     }
 
     fn begin(

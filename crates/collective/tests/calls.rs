@@ -50,7 +50,7 @@ impl Target for File {
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         assert_eq!(transfer.asks.len(), laid.len());
         let parameters = self.parameters.clone();
-        self.note("choose").map(|()| Decision { parameters, predicted: [0.0; 5], later: 0.0 })
+        self.note("choose").map(|()| Decision { parameters, predicted: [0.0; 5], later: 0.0, plan: 0 })
     }
 
     fn begin(

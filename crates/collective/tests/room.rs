@@ -41,7 +41,7 @@ impl Target for File {
     fn choose(&mut self, transfer: &Arc<Transfer>, _laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         let feasible = self.parameters.strategy.feasible(transfer, &self.parameters);
         feasible.map_err(|infeasible| Fault::new(FaultKind::Unsupported, infeasible.to_string()))?;
-        Ok(Decision { parameters: self.parameters.clone(), predicted: [0.0; 5], later: 0.0 })
+        Ok(Decision { parameters: self.parameters.clone(), predicted: [0.0; 5], later: 0.0, plan: 0 })
     }
 
     fn begin(

@@ -32,7 +32,7 @@ impl Target for Sharded {
     }
 
     fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
-        Ok(Decision { parameters: self.parameters.clone(), predicted: [0.0; 5], later: 0.0 })
+        Ok(Decision { parameters: self.parameters.clone(), predicted: [0.0; 5], later: 0.0, plan: 0 })
     }
 
     fn begin(

@@ -6,6 +6,7 @@ use crate::line::{Finished, Line, Outcome};
 use crate::listing::Listings;
 use crate::planning::Plans;
 use crate::recording::Recording;
+use hyperslab_collective::Repeats;
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_plan::profile::Profile;
 use hyperslab_real::mpi::MpiWire;
@@ -46,6 +47,8 @@ struct Shared {
     member: Mutex<Member>,
     /// Used on rank 0.
     plans: Plans,
+    /// Calls that may come again.
+    repeats: Repeats,
     recording: Mutex<Recording>,
     /// What was opened on it and is open, to be let go when it becomes unusable.
     attempts: Mutex<Vec<Weak<Attempts>>>,
@@ -152,6 +155,7 @@ impl Comm {
                 line: Line::new(pump),
                 member,
                 plans,
+                repeats: Repeats::default(),
                 recording,
                 attempts: Mutex::default(),
                 listings: Listings::default(),
@@ -272,6 +276,11 @@ impl Comm {
     pub(crate) fn let_go(&self) {
         let all = std::mem::take(&mut *self.shared.attempts.lock().unwrap_or_else(PoisonError::into_inner));
         all.iter().filter_map(Weak::upgrade).for_each(|attempts| attempts.let_go());
+    }
+
+    /// Calls that may come again.
+    pub(crate) fn repeats(&self) -> Repeats {
+        self.shared.repeats.clone()
     }
 
     /// How rank 0 chooses.

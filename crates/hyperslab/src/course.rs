@@ -11,7 +11,7 @@ use hyperslab_format::zarr::codec_from_bytes;
 use hyperslab_layout::Codec;
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
+use hyperslab_walk::{Awaited, Limits, Party, Question, Waits, Walk, Walked};
 use hyperslab_world::{Fault, FaultKind, Names, Root, Work, World};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
@@ -186,7 +186,7 @@ impl Comm {
         let restoring = Restoring { party, limits };
         let party = &mut *restoring.party;
         let writes = arguments.direction == hyperslab_plan::Direction::Write;
-        let mut call = Call::new(machine, (self.rank(), self.size()), arguments, decode);
+        let mut call = Call::new(machine, (self.rank(), self.size()), arguments, decode).among(self.repeats());
         if party.poisoned().is_none() {
             call.bring(|| self.line().take_failure(NO_TARGET));
         }
@@ -233,12 +233,12 @@ impl Comm {
         }
         let mut ending = Ending::new(question, sync, publish.0);
         let (mut result, mut steps) = (None, 0);
-        let driven = party.drive(machine, |world, party| {
+        let driven = party.drive(machine, &mut ending, |ending, world, party| {
             result = ending.poll(world, party);
             if std::mem::replace(&mut steps, ending.walked().steps) != steps {
                 self.line().moves();
             }
-            if result.is_some() { None } else { Some(ending.waits()) }
+            result.is_some()
         });
         let result = driven.and_then(|()| result.expect("driven until it was there"));
         self.end_note(machine, party, noted, result.as_ref().err());
@@ -250,9 +250,9 @@ impl Comm {
 fn agreed(machine: &mut Machine, party: &mut Party, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
     let mut agreement = Agreement::open(party, question, Some(begin))?;
     let mut result = None;
-    party.drive(machine, |world, party| {
+    party.drive(machine, &mut agreement, |agreement, world, party| {
         result = agreement.poll(world, party);
-        if result.is_some() { None } else { Some(agreement.waits()) }
+        result.is_some()
     })?;
     result.expect("driven until it was there").map(|agreed| agreed.payload)
 }
@@ -282,22 +282,37 @@ impl Watching<'_> {
     }
 }
 
+/// A walk, and what it is for.
+struct NamedWalk<'a> {
+    what: &'a str,
+    walk: Walk,
+}
+
+impl Awaited for NamedWalk<'_> {
+    fn waits(&self) -> Waits {
+        self.walk.waits()
+    }
+
+    fn waits_for(&self) -> String {
+        format!("{}: {}", self.what, self.walk.waits_for())
+    }
+}
+
 /// Walks a program to its end. The outer error is one that ended the call on all ranks.
 pub(crate) fn run(
     machine: &mut Machine,
     party: &mut Party,
-    (what, mut walk): (&str, Walk),
+    (what, walk): (&str, Walk),
     line: &Line,
 ) -> Result<Result<Walked, Fault>, Fault> {
     let (mut result, mut steps) = (None, 0);
     party.begin_part();
-    party.drive(machine, |world: &mut dyn World, party| {
+    party.drive(machine, &mut NamedWalk { what, walk }, |NamedWalk { walk, .. }, world, party| {
         result = walk.poll(world, party);
         if std::mem::replace(&mut steps, walk.walked().steps) != steps {
             line.moves();
         }
-        let waits = walk.waits();
-        if result.is_some() { None } else { Some(Waits { text: format!("{what}: {}", waits.text), ..waits }) }
+        result.is_some()
     })?;
     Ok(result.expect("driven to its end"))
 }

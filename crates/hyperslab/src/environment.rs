@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Names the file that holds the profile of this machine. Empty or `none`: there is none.
 pub(crate) const PROFILE: &str = "HYPERSLAB_PROFILE";
@@ -86,6 +87,33 @@ const LOCAL_RANKS: [&str; 4] =
 /// Ranks on this node, where the launcher says so.
 pub(crate) fn ranks_per_node() -> Option<u32> {
     LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// The memory of this node, or what its processes are given of it \[B\]. Asked once.
+pub(crate) fn memory_bytes() -> Option<u64> {
+    static BYTES: OnceLock<Option<u64>> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let all = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        let all = all.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
+        Some(given(&std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()).map_or(all, |most| most.min(all)))
+    })
+}
+
+/// What a control group lets its processes have, by version 2 or 1 (cgroups(7)); its name is that in the first hierarchy that
+/// counts memory. In a container, its root stands for it.
+fn given(groups: &str) -> Option<u64> {
+    let limits = groups.lines().flat_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (kinds, group) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let (at, file) = match kinds {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if kinds.split(',').any(|kind| kind == "memory") => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => return Vec::new(),
+        };
+        vec![format!("{at}{group}/{file}"), format!("{at}/{file}")]
+    });
+    limits.filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok()).min()
 }
 
 /// How many of so many ranks are on this rank's node, as far as the launcher tells; of threads all.

@@ -21,7 +21,7 @@ use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
-use crate::planning::{Shaped, decided};
+use crate::planning::{Shaped, decided, decided_again};
 use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
@@ -127,8 +127,8 @@ struct Contained {
     form: Box<dyn Form>,
     /// Of each, the number of the request that added it: it is shown once all ranks know that that is over.
     added: Vec<u64>,
-    /// On rank 0, what a new file that exists under its hidden name begins with.
-    begun: Option<Vec<u8>>,
+    /// On rank 0, what a new file that exists under its hidden name begins with, and how long it is \[B\].
+    begun: Option<(Vec<u8>, u64)>,
 }
 
 /// What is asked of an opening, what ranks compare of it, and what this rank found wrong with it.
@@ -416,6 +416,12 @@ impl File {
         )
     }
 
+    /// The same where it did so before.
+    fn decided_again(&self, before: &Decision, laid: &[Option<hyperslab_plan::MemoryLayout>]) -> Option<Decision> {
+        let place = self.directory.full(self.object());
+        decided_again(self.comm.plans(), &place, before, &self.options.preference, laid)
+    }
+
     /// Numbers of arrays of the file.
     fn numbers(&self, names: &[&str]) -> Result<Vec<usize>, Fault> {
         let inside = self.inside();
@@ -501,14 +507,15 @@ impl File {
                 (inside.form.closing()?, inside.begun.clone(), inside.form.extent().bytes)
             };
             let FileEnd { beginning, ending } = closing;
+            let length = begun.as_ref().map_or(bytes, |(_, length)| *length);
             if begun.is_none() {
                 attempts.make_file(&beginning, bytes)?;
             }
-            if !ending.is_empty() {
+            if !ending.is_empty() || length != bytes {
                 attempts.end_file(bytes, &ending)?;
             }
             // Only now all of it is known, such as how many records there are.
-            if begun.is_some_and(|begun| begun != beginning) {
+            if begun.is_some_and(|(begun, _)| begun != beginning) {
                 attempts.begin_file(&beginning)?;
             }
             attempts.publish_file(replaces, &disk::marker(&name))

@@ -12,6 +12,7 @@ use hyperslab_layout::{Casting, ElementType, tuple};
 use hyperslab_plan::{Exchange, Preference, Strategy};
 use hyperslab_world::{Fault, FaultKind};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Sets a field, for calls in a row.
@@ -473,9 +474,9 @@ impl WriteOptions {
 #[non_exhaustive]
 pub struct ReadOptions {
     /// Who gets what; every rank everything, when not given.
-    pub holding: Option<Ownership>,
+    pub holding: Option<Arc<Ownership>>,
     /// The same of each array, in their order, where they are not held alike; or nothing.
-    pub holdings: Vec<Option<Ownership>>,
+    pub holdings: Vec<Option<Arc<Ownership>>>,
     /// The part of each array to read.
     pub section: Sections,
     /// This rank's local arrays to read into, array by array; fresh ones, when not given.
@@ -489,9 +490,9 @@ pub struct ReadOptions {
 impl ReadOptions {
     setters! {
         /// Held so by the ranks.
-        holding: impl Into<Ownership> = Some(holding.into());
+        holding: impl Into<Ownership> = Some(Arc::new(holding.into()));
         /// Each held so by the ranks.
-        holdings: Vec<Option<Ownership>> = holdings;
+        holdings: Vec<Option<Ownership>> = holdings.into_iter().map(|held| held.map(Arc::new)).collect();
         /// Of this part: of all the same one, or of each its own.
         section: impl Into<Sections> = section.into();
         /// Into these.

@@ -8,8 +8,8 @@ use hyperslab_collective::{Decision, Report, predicted};
 use hyperslab_layout::tuple;
 use hyperslab_plan::profile::{Nodes, Profile};
 use hyperslab_plan::{
-    Choice, Direction, Infeasible, Limits, Machine, MemoryLayout, Planner, Preference, Resource, Strategy, Taken,
-    Transfer, Use, explain,
+    Choice, Direction, Infeasible, Limits, Machine, MemoryLayout, Parameters, Planner, Preference, Resource, Strategy,
+    Taken, Transfer, Use, explain,
 };
 use hyperslab_world::{Fault, FaultKind, is_in_memory};
 use learned::Learned;
@@ -87,11 +87,25 @@ impl Plans {
         self.quiet.store(true, Ordering::Relaxed);
     }
 
+    /// Whether what is chosen is told at length.
+    fn explains(&self) -> bool {
+        stderr::wanted() == Explaining::Long && !self.quiet.load(Ordering::Relaxed)
+    }
+
     /// Hears that a transfer is over.
     pub(crate) fn done(&self, report: &Report) {
         if !self.quiet.load(Ordering::Relaxed) {
             self.kept().done(report);
         }
+    }
+
+    /// What the buffers of a rank may take where nobody says it: all ranks of a node together a 128th of its memory, and each at
+    /// least as much as lets four chunks be under way. No more than a rank may have at most \[B\].
+    fn buffer_bytes(&self, transfer: &Transfer) -> Option<u64> {
+        let memory = environment::memory_bytes().filter(|_| self.profile.is_none())?;
+        let share = memory / 128 / u64::from(self.ranks_per_node(transfer.ranks));
+        let chunk = transfer.asks.iter().filter_map(|ask| ask.stored.chunk_bytes()).max().unwrap_or(0);
+        Some(share.max(8 << 20).max(chunk.saturating_mul(4)).min(Parameters::default().buffer_bytes_max))
     }
 
     /// Ranks on this rank's node, as far as the launcher tells; of threads all.
@@ -103,13 +117,22 @@ impl Plans {
 /// What rank 0 keeps from call to call.
 #[derive(Default)]
 pub(crate) struct Planning {
-    /// With the kind of transfer that each is for.
-    plans: HashMap<u64, (Arc<str>, Arc<Choice>)>,
+    plans: HashMap<u64, Arc<Plan>>,
     /// Shapes of chunks that were chosen.
     shapes: HashMap<u64, Taken>,
     learned: Learned,
     /// What was chosen last.
     last: Option<Last>,
+}
+
+/// What was chosen for a transfer.
+struct Plan {
+    /// The kind of transfer that it is for.
+    kind: Arc<str>,
+    choice: Choice,
+    /// For what else it was chosen: what the user wants, and what becomes of that; how arrays lie in memory.
+    wanted: (Preference, Preference),
+    laid: Vec<Option<MemoryLayout>>,
 }
 
 /// What was chosen, until it is known how long it took.
@@ -143,47 +166,82 @@ pub(crate) fn decided(
 ) -> Result<Decision, Fault> {
     let asked = hints;
     let (transfer, mut hints) = served(plans, transfer, hints).map_err(|no| refused(no, hints, held))?;
-    // Memory has no cache, and is durable as far as it can be.
-    hints.cached |= is_in_memory(place);
+    hints.cached |= has_no_cache(place);
+    let usual = hints.buffer_bytes_max.is_none();
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
     (transfer.fingerprint(), asked, &hints, laid).hash(&mut hasher);
     let key = hasher.finish();
-    let (kind, choice) = match planning.plans.get(&key).cloned() {
+    let plan = match planning.plans.get(&key).cloned() {
         Some(known) => known,
         None => {
             let (profile, machine) = plans.machine(transfer.ranks);
             let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
-            let choice = Arc::new(
-                planner
-                    .choose(&transfer, &hints, &|number| laid.get(number).cloned()?)
-                    .map_err(|no| refused(no, &hints, held))?,
-            );
+            let choose = |hints: &Preference| planner.choose(&transfer, hints, &|number| laid.get(number).cloned()?);
+            let share = plans.buffer_bytes(&transfer).filter(|_| usual);
+            let sharing = Preference { buffer_bytes_max: share.or(hints.buffer_bytes_max), ..hints.clone() };
+            // What does not fit into a share of the memory has what a rank has at most.
+            let choice = choose(&sharing).or_else(|no| if share.is_some() { choose(&hints) } else { Err(no) });
+            let choice = choice.map_err(|no| refused(no, &hints, held))?;
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
             }
             // Dedicated servers narrow hints, but that is not the user's doing.
-            let kind = kind(&transfer, asked);
-            planning.plans.insert(key, (kind.clone(), choice.clone()));
-            (kind, choice)
+            let (kind, wanted) = (kind(&transfer, asked), (asked.clone(), hints));
+            let plan = Arc::new(Plan { kind, choice, wanted, laid: laid.to_vec() });
+            planning.plans.insert(key, plan.clone());
+            plan
         }
     };
-    let bottleneck = choice.price.bottleneck;
-    let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
-    planning.last = Some(Last { kind, bottleneck, planning_ns });
-    if stderr::wanted() == Explaining::Long && !plans.quiet.load(Ordering::Relaxed) {
+    let (corrections, decision) = planning.decide(key, &plan, planning_ns);
+    if plans.explains() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
-        let mut shown = choice.scaled(corrections.moving);
+        let mut shown = plan.choice.scaled(corrections.moving);
         shown.why += &shaped.said;
         stderr::before(&explain(&transfer, &shown, limits, &[], |_| Vec::new()));
     }
-    let [open, exchange, storage, sync, close] = predicted(&choice.price);
-    let learned::Corrections { open: opening, moving, close: closing } = corrections;
-    let expected = [open * opening, exchange * moving, storage * moving, sync * moving, close * closing];
-    let later = choice.price.later_ns / 1e9 * moving;
-    Ok(Decision { parameters: choice.parameters.clone(), predicted: expected, later })
+    Ok(decision)
+}
+
+/// Chooses what it chose before, for a transfer that differs in its place alone, where nothing else has changed.
+pub(crate) fn decided_again(
+    plans: &Plans,
+    place: &str,
+    before: &Decision,
+    hints: &Preference,
+    laid: &[Option<MemoryLayout>],
+) -> Option<Decision> {
+    if plans.explains() {
+        return None;
+    }
+    let mut planning = plans.kept();
+    let plan = planning.plans.get(&before.plan)?.clone();
+    let (asked, then) = &plan.wanted;
+    let as_then = asked == hints && then.cached == (hints.cached || has_no_cache(place)) && plan.laid == laid;
+    as_then.then(|| planning.decide(before.plan, &plan, 0).1)
+}
+
+/// Memory has no cache, and is durable as far as it can be.
+fn has_no_cache(place: &str) -> bool {
+    is_in_memory(place)
+}
+
+impl Planning {
+    /// What is done by a plan, and what that is expected to take by what was learned.
+    fn decide(&mut self, number: u64, plan: &Plan, planning_ns: u64) -> (learned::Corrections, Decision) {
+        let Plan { kind, choice, .. } = plan;
+        let bottleneck = choice.price.bottleneck;
+        let corrections = self.learned.of(kind, bottleneck, choice.parameters.strategy);
+        self.last = Some(Last { kind: kind.clone(), bottleneck, planning_ns });
+        let [open, exchange, storage, sync, close] = predicted(&choice.price);
+        let learned::Corrections { open: opening, moving, close: closing } = corrections;
+        let expected = [open * opening, exchange * moving, storage * moving, sync * moving, close * closing];
+        let later = choice.price.later_ns / 1e9 * moving;
+        let parameters = choice.parameters.clone();
+        (corrections, Decision { parameters, predicted: expected, later, plan: number })
+    }
 }
 
 /// What was chosen of the chunks of a call's new arrays before its parameters are.

@@ -83,12 +83,12 @@ impl Comm {
         let exposure = exposure.map_err(|fault| party.abandon(machine, fault.context(&what)))?;
         let mut moving = Moving::begin(machine, party, &what, (transfer, exposure), None, (parameters, beside))?;
         let (mut result, mut steps) = (None, 0);
-        party.drive(machine, |world, party| {
+        party.drive(machine, &mut moving, |moving, world, party| {
             result = moving.poll(world, party);
             if std::mem::replace(&mut steps, moving.walked().steps) != steps {
                 self.line().moves();
             }
-            if result.is_some() { None } else { Some(moving.waits()) }
+            result.is_some()
         })?;
         result.expect("driven to its end").map(|moved| moved.map(|_| ()))
     }

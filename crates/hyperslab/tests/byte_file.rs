@@ -38,7 +38,7 @@ impl Target for ByteFile {
         let (strategy, servers) = (self.strategy, [1, 2].into());
         let parameters =
             Parameters { strategy, servers, subchunk_bytes: 100, direct_run_bytes: 6, ..Parameters::default() };
-        Ok(Decision { parameters, predicted: [0.0; 5], later: 0.0 })
+        Ok(Decision { parameters, predicted: [0.0; 5], later: 0.0, plan: 0 })
     }
 
     fn begin(

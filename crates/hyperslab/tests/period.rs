@@ -76,11 +76,11 @@ fn write(folder: &Path, strategy: Strategy, object: &str) {
                 let program = strategy.program(&transfer, &parameters, &facts, rank, &views);
                 let mut walk = Walk::new(program, vec![user]).with_blocking_sends().with_window(1);
                 let mut walked = None;
-                let step = |world: &mut dyn hyperslab_world::World, party: &mut Party| {
+                let step = |walk: &mut Walk, world: &mut dyn hyperslab_world::World, party: &mut Party| {
                     walked = walk.poll(world, party);
-                    if walked.is_some() { None } else { Some(walk.waits()) }
+                    walked.is_some()
                 };
-                party.drive(&mut machine, step).unwrap();
+                party.drive(&mut machine, &mut walk, step).unwrap();
                 walked.unwrap().unwrap();
                 party.agree(&mut machine, Question::default(), || Ok(Vec::new())).unwrap();
             });

@@ -62,5 +62,5 @@ pub use program::{Action, After, ChunkOf, Lane, Parts, Place, Program, Step, Ste
 pub use strategies::{Extent, group_places, physical_order, shared_extent};
 pub use strategy::{Compile, Infeasible, Parameters, Role, Sequence, Spec, Strategy};
 pub use telling::Overlap;
-pub use transfer::{Direction, Exchange, Spread, Transfer, TransferArray};
+pub use transfer::{Direction, Exchange, Spread, Transfer, TransferArray, begins_page};
 pub use units::{Touched, Unit, Units};

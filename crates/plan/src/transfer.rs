@@ -9,6 +9,11 @@ use std::sync::Arc;
 /// What direct requests are aligned to \[B\].
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
+/// Whether a file's page begins with this byte: direct I/O that begins between pages is slower, and so planned otherwise.
+pub fn begins_page(byte: u64) -> bool {
+    byte.is_multiple_of(PAGE_BYTES)
+}
+
 /// Which way the data move.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
@@ -76,7 +81,7 @@ impl TransferArray {
         match self.stored.offset_of(&starts).filter(|_| self.stored.chunk().is_none()) {
             Some(offset) => {
                 let each = self.section.dims.iter().map(|triplet| (triplet.stride, triplet.count, triplet.block));
-                (each.collect::<Vec<_>>(), offset.is_multiple_of(PAGE_BYTES)).hash(hasher);
+                (each.collect::<Vec<_>>(), begins_page(offset)).hash(hasher);
             }
             None => self.section.hash(hasher),
         }
@@ -135,7 +140,7 @@ impl Transfer {
             let same_file = ask.stored.object().map(|(object, offset)| {
                 let same = last.as_ref() == Some(&object);
                 last = Some(object);
-                (same, !same && offset.is_multiple_of(PAGE_BYTES))
+                (same, !same && begins_page(offset))
             });
             // Of hundreds of arrays in one call, nearly all are like the one before them.
             let again = before.replace(ask).is_some_and(|before| before.is_like(ask));

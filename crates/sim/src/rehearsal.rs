@@ -166,7 +166,7 @@ impl Rank {
                     self.driving = None;
                     return Ok(over);
                 }
-                party.look(world, driving, &task.waits())
+                party.look(world, driving, &**task)
             }
             failed => failed,
         };
@@ -289,7 +289,7 @@ impl Rehearsal {
     /// Whether all ranks came to the end.
     fn all_through(&self, ranks: &[Rank]) -> Result<(), Fault> {
         let stuck = ranks.iter().enumerate().filter(|(_, rank)| rank.scene < self.scenes.len());
-        let waits = |rank: &Rank| rank.at.as_ref().map_or(String::new(), |(course, _)| course.waits().text);
+        let waits = |rank: &Rank| rank.at.as_ref().map_or(String::new(), |(course, _)| course.waits_for());
         let stuck: Vec<String> = stuck
             .take(8)
             .map(|(number, rank)| format!("rank {number}, scene {}: {}", rank.scene, waits(rank)))

@@ -2,13 +2,13 @@
 
 use crate::machine::Size;
 use crate::world::RankWorld;
-use hyperslab_walk::{Party, Waits};
+use hyperslab_walk::{Awaited, Party};
 use hyperslab_world::Fault;
 use std::rc::Rc;
 
 /// What a rank is at: a collective call, a walk, the program's own work. It is polled as a door polls it on a real machine,
 /// whenever something has happened for the rank, and never blocks.
-pub trait Task {
+pub trait Task: Awaited {
     /// Goes on; says so once it is over.
     fn poll(&mut self, world: &mut RankWorld, party: &mut Party) -> Option<Result<(), Fault>>;
 
@@ -16,9 +16,6 @@ pub trait Task {
     fn part(&self) -> usize {
         0
     }
-
-    /// What it waits for.
-    fn waits(&self) -> Waits;
 
     /// It cannot go on: the call has ended on all ranks with this failure.
     fn broken(&mut self, world: &mut RankWorld, party: &mut Party, fault: Fault) -> Fault {

@@ -7,7 +7,7 @@ use hyperslab_layout::{Durability, ElementType, Kind, Object, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Facts, Parameters, Transfer};
 use hyperslab_walk::trace::{self, Kind as SpanKind};
-use hyperslab_walk::{Consensus, Party, Question, Waits, Walk};
+use hyperslab_walk::{Awaited, Consensus, Party, Question, Waits, Walk};
 use hyperslab_world::{Desk, Exposed, Fault, Moves, Request, Store};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,9 +40,15 @@ impl Task for Agreeing {
     fn poll(&mut self, world: &mut RankWorld, party: &mut Party) -> Option<Result<(), Fault>> {
         self.0.poll(world, party, &mut || Ok(Vec::new())).map(|agreed| agreed.map(drop))
     }
+}
 
+impl Awaited for Agreeing {
     fn waits(&self) -> Waits {
         self.0.waits()
+    }
+
+    fn waits_for(&self) -> String {
+        self.0.waits_for()
     }
 }
 
@@ -52,9 +58,15 @@ impl Task for Walking {
     fn poll(&mut self, world: &mut RankWorld, party: &mut Party) -> Option<Result<(), Fault>> {
         self.0.poll(world, party).map(|walked| walked.map(drop))
     }
+}
 
+impl Awaited for Walking {
     fn waits(&self) -> Waits {
         self.0.waits()
+    }
+
+    fn waits_for(&self) -> String {
+        self.0.waits_for()
     }
 }
 
@@ -83,9 +95,11 @@ impl Task for OwnWork {
         }
         Some(over)
     }
+}
 
-    fn waits(&self) -> Waits {
-        Waits::from("waits for the machine".to_string())
+impl Awaited for OwnWork {
+    fn waits_for(&self) -> String {
+        "waits for the machine".into()
     }
 }
 

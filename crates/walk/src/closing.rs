@@ -86,7 +86,7 @@ impl EndOfCall<'_> {
     /// Goes on with it; gives the failure once it has ended.
     pub(crate) fn go_on(&mut self, world: &mut dyn World, closing: Closing) -> Result<Fault, Closing> {
         let broken = self.inbox.pump(world).is_err();
-        self.inbox.answer(world, "waits for rank 0 to decide how the call ends");
+        self.inbox.answer(world, || "waits for rank 0 to decide how the call ends".into());
         let now = world.clock().now_ns();
         let late = |until: u64| broken || now > until;
         match closing {

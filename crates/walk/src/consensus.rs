@@ -6,7 +6,7 @@
 
 use crate::compared::{Compared, Fields};
 use crate::inbox::tag;
-use crate::limits::{RANKS_NAMED_MAX, Waits};
+use crate::limits::{Awaited, RANKS_NAMED_MAX, Waits};
 use crate::names::{Names, named};
 use crate::party::Party;
 use crate::policy::{FAULTS_MAX, GROUPS_MAX};
@@ -212,22 +212,6 @@ impl Consensus {
         }
     }
 
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
-        let storage = self.deciding && self.parent.is_none();
-        Waits { text: self.waits_for(), storage, arrival: self.arrives }
-    }
-
-    /// What it waits for, for messages.
-    pub fn waits_for(&self) -> String {
-        if self.deciding {
-            return format!("{}: waits for storage, which rank 0 reads or changes for all", self.question.what);
-        }
-        let above = self.parent.filter(|_| self.missing.is_empty());
-        let whom = above.map_or_else(|| self.missing.clone(), |parent| vec![parent]);
-        format!("{}: waits for {}", self.question.what, self.names.list(&whom))
-    }
-
     /// Goes on, and records it if anybody wants to know. Once all ranks have answered and agree, `decide` runs on rank 0 and
     /// its result is everybody's; any failure, of it or of a rank, is everybody's too. Returns `None` while it is not over.
     pub fn poll(
@@ -425,6 +409,21 @@ impl Consensus {
             .on(&others[..others.len().min(RANKS_NAMED_MAX)], "")
             .context(&self.question.what)
             .hint(hint.unwrap_or(ARGUMENTS_HINT))
+    }
+}
+
+impl Awaited for Consensus {
+    fn waits(&self) -> Waits {
+        Waits { storage: self.deciding && self.parent.is_none(), arrival: self.arrives }
+    }
+
+    fn waits_for(&self) -> String {
+        if self.deciding {
+            return format!("{}: waits for storage, which rank 0 reads or changes for all", self.question.what);
+        }
+        let above = self.parent.filter(|_| self.missing.is_empty());
+        let whom = above.map_or_else(|| self.missing.clone(), |parent| vec![parent]);
+        format!("{}: waits for {}", self.question.what, self.names.list(&whom))
     }
 }
 

@@ -75,10 +75,10 @@ impl Inbox {
     }
 
     /// Tells rank 0, if it asks, that this rank is here, and what it waits for.
-    pub(crate) fn answer(&mut self, world: &mut dyn World, waits_for: &str) {
+    pub(crate) fn answer(&mut self, world: &mut dyn World, waits_for: impl FnOnce() -> String) {
         if std::mem::take(&mut self.pinged) {
             let mut pong = vec![tag::PONG];
-            pong.extend(waits_for.as_bytes());
+            pong.extend(waits_for().as_bytes());
             world.transport().signal(0, pong);
         }
     }

@@ -3,7 +3,7 @@
 //! The rank's own program says which shards it reads: those, and no others, have their indexes read, by the rank itself, a few
 //! at a time. Nothing is told to other ranks.
 
-use crate::limits::Waits;
+use crate::limits::{Awaited, Waits};
 use crate::party::Party;
 use crate::walk::{WINDOW, Walked};
 use hyperslab_layout::Object;
@@ -94,12 +94,6 @@ impl Indexing {
         self.under_way.is_empty().then(|| self.end())
     }
 
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
-        let text = format!("waits for the indexes of {} shards", self.under_way.len() + self.wanted.len());
-        Waits { storage: !self.under_way.is_empty(), ..text.into() }
-    }
-
     fn ask(&mut self, world: &mut dyn World, array: usize, object: Object) -> Result<(), Fault> {
         let Some(index) = shards_of(&self.transfer, array).and_then(|shards| shards.codec.index()) else {
             return Ok(());
@@ -147,6 +141,16 @@ impl Indexing {
             ask.stored.objects = Objects::Shards(Arc::new(Shards { known, ..(*shards).clone() }));
         }
         Indexed { transfer: Arc::new(transfer), walked: self.walked, fault: self.fault.take() }
+    }
+}
+
+impl Awaited for Indexing {
+    fn waits(&self) -> Waits {
+        Waits { storage: !self.under_way.is_empty(), ..Waits::default() }
+    }
+
+    fn waits_for(&self) -> String {
+        format!("waits for the indexes of {} shards", self.under_way.len() + self.wanted.len())
     }
 }
 

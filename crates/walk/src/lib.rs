@@ -32,7 +32,7 @@ mod walk;
 pub use compared::{Compared, Fields};
 pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
 pub use indexing::{Indexed, Indexing};
-pub use limits::{Limits, Pace, Waits};
+pub use limits::{Awaited, Limits, Pace, Waits};
 pub use party::{Driving, Party};
 pub use room::{PlacedChunk, TellingPlaces, ToldPlaces};
 pub use telling::Telling;

@@ -23,21 +23,24 @@ impl Default for Limits {
     }
 }
 
-/// What a rank waits for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What a rank waits for, as far as limits depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waits {
-    /// In words.
-    pub text: String,
     /// Whether it waits for storage of its own, which has a limit of its own.
     pub storage: bool,
     /// Whether it waits for ranks that may legitimately come late.
     pub arrival: bool,
 }
 
-impl From<String> for Waits {
-    fn from(text: String) -> Waits {
-        Waits { text, storage: false, arrival: false }
+/// Something that is polled until it is over.
+pub trait Awaited {
+    /// What it waits for: asked at each poll.
+    fn waits(&self) -> Waits {
+        Waits::default()
     }
+
+    /// The same in words, for messages.
+    fn waits_for(&self) -> String;
 }
 
 /// How a rank walks programs, where that differs from what walks best.

@@ -4,7 +4,7 @@ use crate::closing::{Closing, EndOfCall, abort_of, grace, stalled, unnamed};
 use crate::compared::Compared;
 use crate::consensus::{Consensus, Question};
 use crate::inbox::{Inbox, tag};
-use crate::limits::{LEAVING, Limits, Pace, RANKS_NAMED_MAX, Waits, nanos};
+use crate::limits::{Awaited, LEAVING, Limits, Pace, RANKS_NAMED_MAX, Waits, nanos};
 use crate::names::Names;
 use crate::policy::EAGER_POLLS;
 use crate::trace::Recorder;
@@ -56,7 +56,7 @@ impl Watch {
     }
 }
 
-/// Waiting for something that is polled, and how the call ends if that cannot go on.
+/// A wait for something that is polled, and how the call ends if that cannot go on.
 pub struct Driving {
     watch: Watch,
     closing: Option<Closing>,
@@ -244,9 +244,9 @@ impl Party {
     ) -> Result<Vec<u8>, Fault> {
         let mut consensus = self.open(question)?;
         let mut result = None;
-        self.drive(world, |world, party| {
+        self.drive(world, &mut consensus, |consensus, world, party| {
             result = consensus.poll(world, party, &mut decide);
-            if result.is_some() { None } else { Some(consensus.waits()) }
+            result.is_some()
         })?;
         result.expect("driven until it was there")
     }
@@ -269,16 +269,16 @@ impl Party {
         Ok(Consensus::new(self, question))
     }
 
-    /// Polls until there is nothing left to wait for: `step` says what it waits for, or `None` when it is over. The limits on
-    /// waiting hold for each [part](Party::begin_part) of what it does.
+    /// Polls something until `step` says that it is over. Limits on waiting hold for each [part](Party::begin_part) of it.
     ///
     /// # Errors
     /// When a limit is reached, the user interrupts, or the link to other ranks breaks; then all ranks fail, and this
     /// party is poisoned.
-    pub fn drive(
+    pub fn drive<T: Awaited>(
         &mut self,
         world: &mut dyn World,
-        mut step: impl FnMut(&mut dyn World, &mut Party) -> Option<Waits>,
+        driven: &mut T,
+        mut step: impl FnMut(&mut T, &mut dyn World, &mut Party) -> bool,
     ) -> Result<(), Fault> {
         let mut driving = self.driving(world);
         loop {
@@ -286,8 +286,10 @@ impl Party {
                 return Err(fault);
             }
             if !driving.ends() {
-                let Some(waits) = step(world, self) else { return Ok(()) };
-                if let Some(fault) = self.look(world, &mut driving, &waits) {
+                if step(driven, world, self) {
+                    return Ok(());
+                }
+                if let Some(fault) = self.look(world, &mut driving, driven) {
                     return Err(fault);
                 }
             }
@@ -297,13 +299,12 @@ impl Party {
         }
     }
 
-    /// Begins to wait for something that is polled; what [`Party::drive`] does is done step by step then.
+    /// Begins to wait for something, as [`Party::drive`] does, step by step.
     pub fn driving(&self, world: &mut dyn World) -> Driving {
         Driving { watch: Watch::new(world, self), closing: None }
     }
 
-    /// The first half of a step: takes what has arrived, and goes on with how a call ends that cannot go on. Gives the failure
-    /// of the call once it has ended.
+    /// The first half of a step: takes what has arrived, and ends a call that cannot go on. Gives its failure once it has ended.
     pub fn attend(&mut self, world: &mut dyn World, driving: &mut Driving) -> Option<Fault> {
         if let Some(closing) = driving.closing.take() {
             return match self.ending().go_on(world, closing) {
@@ -327,13 +328,12 @@ impl Party {
         None
     }
 
-    /// The second half, after a poll that has left something to wait for: looks whether the others are there and go on. Gives
-    /// the failure of the call once it has ended.
-    pub fn look(&mut self, world: &mut dyn World, driving: &mut Driving, waits: &Waits) -> Option<Fault> {
+    /// The second half, after a poll: looks whether the others are there and go on. Gives the failure of a call that has ended.
+    pub fn look(&mut self, world: &mut dyn World, driving: &mut Driving, waiting: &dyn Awaited) -> Option<Fault> {
         if driving.watch.part != self.part {
             driving.watch = Watch::new(world, self);
         }
-        match self.look_around(world, &mut driving.watch, waits)? {
+        match self.look_around(world, &mut driving.watch, waiting)? {
             Closing::Over(fault) => Some(self.poison(fault)),
             closing => {
                 driving.closing = Some(closing);
@@ -343,11 +343,11 @@ impl Party {
     }
 
     /// Looks whether the others are there and go on, and whether this rank does. Gives how the call ends once it cannot go on.
-    fn look_around(&mut self, world: &mut dyn World, watch: &mut Watch, waits: &Waits) -> Option<Closing> {
-        let Waits { text: waits_for, storage, arrival } = waits;
+    fn look_around(&mut self, world: &mut dyn World, watch: &mut Watch, waiting: &dyn Awaited) -> Option<Closing> {
+        let Waits { storage, arrival } = waiting.waits();
         let now = world.clock().now_ns();
-        self.inbox.answer(world, waits_for);
-        let tells = self.hear_of_progress(world, watch, *storage, now);
+        self.inbox.answer(world, || waiting.waits_for());
+        let tells = self.hear_of_progress(world, watch, storage, now);
         if let Some(fault) = self.watch_servers(world, &mut watch.heard, tells, now) {
             return Some(self.ending().begin(world, fault, None));
         }
@@ -370,16 +370,16 @@ impl Party {
             // What it said last has arrived by now.
             return Some(self.ending().without_rank_0(world));
         }
-        if *storage {
+        if storage {
             if now - watch.mine > nanos(self.limits.storage) {
-                let fault = stalled(self.rank, waits_for, self.limits.storage);
+                let fault = stalled(self.rank, &waiting.waits_for(), self.limits.storage);
                 return Some(self.ending().begin(world, fault, None));
             }
         } else if self.patient && now - since > nanos(limit) {
-            return Some(self.ending().begin(world, stalled(0, waits_for, limit), None));
+            return Some(self.ending().begin(world, stalled(0, &waiting.waits_for(), limit), None));
         } else if now - since > nanos(limit) {
-            let text = format!("{waits_for}, for {:.1} s without progress", limit.as_secs_f64());
-            return Some(self.ending().begin(world, Fault::new(FaultKind::Timeout, text), Some(*arrival)));
+            let text = format!("{}, for {:.1} s without progress", waiting.waits_for(), limit.as_secs_f64());
+            return Some(self.ending().begin(world, Fault::new(FaultKind::Timeout, text), Some(arrival)));
         }
         if let Some(&gone) = self.inbox.gone.first() {
             let text = format!("{}: rank {gone} ended its program without this call", self.what);
@@ -390,7 +390,7 @@ impl Party {
         let (from, fault, known) = self.inbox.reports.first().cloned()?;
         let late = fault.kind == FaultKind::Timeout;
         let fault = if late { fault } else { fault.context(format!("rank {from} gave up")) };
-        let arriving = Some(*arrival).filter(|_| late && !known);
+        let arriving = Some(arrival).filter(|_| late && !known);
         Some(self.ending().begin(world, fault, arriving))
     }
 
@@ -569,7 +569,7 @@ impl Party {
             if world.clock().now_ns() - start > nanos(limit) || self.inbox.pump(world).is_err() {
                 return false;
             }
-            self.inbox.answer(world, "waits for rank 0 to decide how the call ends");
+            self.inbox.answer(world, || "waits for rank 0 to decide how the call ends".into());
             world.doze(DOZE);
         }
         true

@@ -7,7 +7,7 @@
 
 use crate::consensus::{Consensus, Question};
 use crate::inbox::tag;
-use crate::limits::Waits;
+use crate::limits::{Awaited, Waits};
 use crate::party::Party;
 use crate::policy::{AHEAD_CHUNKS, AHEAD_PART, EARLY_CHUNKS, STRETCHES_MAX, TOLD_AT_ONCE};
 use hyperslab_layout::stored::Stretch;
@@ -165,14 +165,6 @@ impl TellingPlaces {
         }
     }
 
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
-        match &self.agreeing {
-            Some(consensus) => consensus.waits(),
-            None => format!("{}: waits for rank 0 to hear", self.what).into(),
-        }
-    }
-
     fn heard(&mut self, party: &mut Party) -> Result<ToldPlaces, Fault> {
         let mut all = std::mem::take(&mut self.own);
         for (from, bytes) in party.inbox.take_told(self.call) {
@@ -185,6 +177,19 @@ impl TellingPlaces {
             all.extend(placed);
         }
         Ok((all, party.inbox.giving.end(self.call)))
+    }
+}
+
+impl Awaited for TellingPlaces {
+    fn waits(&self) -> Waits {
+        self.agreeing.as_ref().map_or_else(Waits::default, Awaited::waits)
+    }
+
+    fn waits_for(&self) -> String {
+        match &self.agreeing {
+            Some(consensus) => consensus.waits_for(),
+            None => format!("{}: waits for rank 0 to hear", self.what),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod issuing;
 
-use crate::limits::{Pace, Waits};
+use crate::limits::{Awaited, Pace, Waits};
 use crate::names::describe;
 use crate::party::Party;
 use crate::room::{PlacedChunk, RoomForChunks};
@@ -79,8 +79,7 @@ struct Running {
 }
 
 impl Running {
-    /// The next message, once it is ready. Messages go out in the order of the program, even when a later one is ready
-    /// first (its slot may fall free earlier), because the k-th send to a rank meets that rank's k-th receive.
+    /// The next message, once it is ready: in the order of the program, since the k-th send to a rank meets its k-th receive.
     fn next_message(&mut self) -> Option<StepId> {
         let ready = !self.sending && self.messages.front().is_some_and(|id| self.pending[id].waits == 0);
         if ready { self.messages.pop_front() } else { None }
@@ -185,11 +184,6 @@ impl Walk {
         self
     }
 
-    /// What it waits for.
-    pub fn waits(&self) -> Waits {
-        Waits { storage: self.at_store > 0, ..self.waits_for().into() }
-    }
-
     /// The same, whose failures in copies of arrays name them.
     #[must_use]
     pub fn with_names(mut self, names: Vec<String>) -> Walk {
@@ -212,16 +206,6 @@ impl Walk {
         }
         let names: Vec<String> = names.into_iter().map(|name| format!("'{name}'")).collect();
         fault.context(names.join(" or "))
-    }
-
-    /// What it waits for, for messages: the oldest steps that are not over.
-    pub fn waits_for(&self) -> String {
-        if !self.room.waiting.is_empty() {
-            return "waits for rank 0 to give out room in the file".into();
-        }
-        let oldest = self.lanes.iter().filter_map(|lane| lane.pending.values().next());
-        let told: Vec<String> = oldest.map(|pending| describe(&pending.step.action, &self.roots)).collect();
-        format!("waits for {}", told.join(" and for "))
     }
 
     /// Takes where chunks lie now that got room when they were encoded.
@@ -554,6 +538,22 @@ impl Walk {
         for (ticket, _) in &self.computed[known..] {
             trace.over(world, *ticket);
         }
+    }
+}
+
+impl Awaited for Walk {
+    fn waits(&self) -> Waits {
+        Waits { storage: self.at_store > 0, ..Waits::default() }
+    }
+
+    /// The oldest steps that are not over.
+    fn waits_for(&self) -> String {
+        if !self.room.waiting.is_empty() {
+            return "waits for rank 0 to give out room in the file".into();
+        }
+        let oldest = self.lanes.iter().filter_map(|lane| lane.pending.values().next());
+        let told: Vec<String> = oldest.map(|pending| describe(&pending.step.action, &self.roots)).collect();
+        format!("waits for {}", told.join(" and for "))
     }
 }
 

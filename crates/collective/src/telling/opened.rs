@@ -5,6 +5,7 @@ use super::{hear_stored, tell_stored};
 use crate::Decode;
 use crate::alike::Group;
 use crate::decision::Decision;
+use crate::repeats::{Earlier, NewPlace};
 use hyperslab_layout::Object;
 use hyperslab_plan::Beside;
 use hyperslab_world::{Reader, Root, Writer};
@@ -17,11 +18,36 @@ pub(crate) struct Announced {
     pub(crate) beside: Arc<[Beside]>,
 }
 
-/// All of it, for other ranks.
+/// All of it, for other ranks. In front stands the number of an earlier call that comes again: here none, 0.
 pub(crate) fn tell(decision: &Decision, roots: &[Root], beside: &[Beside], groups: &[Group]) -> Vec<u8> {
-    let w = Writer::default().bytes(&decision.to_bytes()).bytes(&Root::encode(roots));
+    let w = Writer::default().number(0).bytes(&decision.to_bytes()).bytes(&Root::encode(roots));
     let w = tell_beside(w, beside);
     groups.iter().fold(w, |w, Group { arrays, first }| tell_stored(w.number(arrays.len() as u64), first)).0
+}
+
+/// That an earlier call comes again, in another place.
+pub(crate) fn tell_again(earlier: &Earlier, place: &NewPlace, decision: &Decision, roots: &[Root]) -> Vec<u8> {
+    let w = Writer::default().number(earlier.number).number(place.at).bytes(place.name.as_bytes());
+    w.bytes(&decision.costs_to_bytes()).bytes(&Root::encode(roots)).0
+}
+
+/// What [`tell_again`] told.
+pub(crate) struct Again<'a> {
+    /// Number of the earlier call.
+    pub(crate) number: u64,
+    pub(crate) place: NewPlace,
+    /// What it is expected to take.
+    pub(crate) costs: &'a [u8],
+    pub(crate) roots: Vec<Root>,
+}
+
+/// What [`tell_again`] told, if it was that.
+pub(crate) fn hear_again(payload: &[u8]) -> Option<Again<'_>> {
+    let mut r = Reader::new(payload);
+    let number = r.number().filter(|&number| number > 0)?;
+    let place = NewPlace { at: r.number()?, name: r.text()?.into() };
+    let (costs, roots) = (r.bytes()?, Root::decode(r.bytes()?)?);
+    Some(Again { number, place, costs, roots })
 }
 
 /// What [`tell`] told, of so many arrays.
@@ -40,6 +66,7 @@ pub(crate) fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Ann
 
 /// The beginning of what [`tell`] told.
 pub(crate) fn hear_opening(r: &mut Reader) -> Option<Announced> {
+    r.number().filter(|&number| number == 0)?;
     let (decision, roots) = (Decision::from_bytes(r.bytes()?)?, Root::decode(r.bytes()?)?);
     let beside = hear_beside(r).filter(|beside| beside.iter().all(|one| (one.object.root as usize) < roots.len()))?;
     Some(Announced { decision, roots, beside: beside.into() })
@@ -73,7 +100,7 @@ mod tests {
     use hyperslab_plan::Parameters;
 
     fn told(roots: &[Root]) -> (Vec<u8>, Vec<Beside>) {
-        let decision = Decision { parameters: Parameters::default(), predicted: [0.5; 5], later: 1.0 };
+        let decision = Decision { parameters: Parameters::default(), predicted: [0.5; 5], later: 1.0, plan: 0 };
         let of = |root: u32, name: &str, bytes: &[u8]| Beside {
             object: Object { root, name: name.into() },
             bytes: bytes.into(),

@@ -2,7 +2,7 @@
 
 use hyperslab_collective::{Call, Done};
 use hyperslab_layout::Codec;
-use hyperslab_walk::Party;
+use hyperslab_walk::{Awaited, Party};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::{Fault, Store};
 use std::cell::RefCell;
@@ -36,14 +36,14 @@ pub(crate) fn finish<S: Store>(
                 continue;
             }
             parties[rank].pump(&mut worlds[rank]).expect("the hub never breaks");
-            let before = (calls[rank].waits().text, calls[rank].walked().steps);
+            let before = (calls[rank].waits_for(), calls[rank].walked().steps);
             results[rank] = calls[rank].poll(&mut worlds[rank], &mut parties[rank]);
-            moved |= results[rank].is_some() || (calls[rank].waits().text, calls[rank].walked().steps) != before;
+            moved |= results[rank].is_some() || (calls[rank].waits_for(), calls[rank].walked().steps) != before;
         }
         let delivered = hub.borrow_mut().turn();
         idle = if delivered || moved { 0 } else { idle + 1 };
         if idle > IDLE_ROUNDS {
-            let stuck: Vec<String> = calls.iter().map(|call| call.waits().text).collect();
+            let stuck: Vec<String> = calls.iter().map(Awaited::waits_for).collect();
             panic!("deadlock: {stuck:?}");
         }
     }

@@ -129,6 +129,9 @@ pub(crate) trait Form: Debug + Send {
     fn names(&self) -> Vec<&str>;
     /// The numbers of arrays of these names, where there are such.
     fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
+        if let [only] = names {
+            return vec![self.names().iter().position(|name| name == only)];
+        }
         let known: HashMap<&str, usize> =
             self.names().into_iter().enumerate().map(|(number, name)| (name, number)).collect();
         names.iter().map(|name| known.get(&**name).copied()).collect()
@@ -273,6 +276,8 @@ pub(super) struct Raw {
     header: Vec<u8>,
     order: Order,
     arrays: Vec<FileArray>,
+    /// Their numbers by their names, of which there may be many thousands.
+    numbers: HashMap<String, usize>,
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
@@ -282,7 +287,7 @@ impl Raw {
     /// A file of these arrays, of which `header` is all that lies before them, or that many bytes of which nobody asks.
     pub(super) fn new(header: Vec<u8>, header_bytes: u64, order: Order, arrays: &[FileArray]) -> Result<Raw, Fault> {
         let end = header_bytes.max(header.len() as u64);
-        let mut raw = Raw { header, order, arrays: Vec::new(), offsets: Vec::new(), end };
+        let mut raw = Raw { header, order, arrays: Vec::new(), numbers: HashMap::new(), offsets: Vec::new(), end };
         arrays.iter().try_for_each(|array| raw.push(array.clone()))?;
         Ok(raw)
     }
@@ -293,6 +298,7 @@ impl Raw {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
         self.offsets.push(std::mem::replace(&mut self.end, end));
+        self.numbers.insert(array.name.clone(), self.arrays.len());
         self.arrays.push(array);
         Ok(())
     }
@@ -309,6 +315,10 @@ impl Form for Raw {
 
     fn names(&self) -> Vec<&str> {
         self.arrays.iter().map(|array| array.name.as_str()).collect()
+    }
+
+    fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
+        names.iter().map(|name| self.numbers.get(name).copied()).collect()
     }
 
     fn described(&self, _number: usize) -> Described {
@@ -338,7 +348,9 @@ impl Form for Raw {
     }
 
     fn back_to(&mut self, before: FileSize) {
-        self.arrays.truncate(before.arrays);
+        self.arrays.drain(before.arrays..).for_each(|array| {
+            self.numbers.remove(&array.name);
+        });
         self.offsets.truncate(before.arrays);
         self.end = before.bytes;
     }

@@ -72,6 +72,12 @@ impl File {
         }
     }
 
+    /// The shape of an array, if there is one of that name. Local.
+    pub fn shape_of(&self, name: &str) -> Option<Vec<u64>> {
+        let number = self.numbers(&[name]).ok()?;
+        Some(self.inside().form.array(number[0]).shape)
+    }
+
     /// What an array is that this rank is about to read by itself. Local.
     ///
     /// # Errors

@@ -169,6 +169,34 @@ impl Putting {
         Err(Fault::new(FaultKind::Busy, text).about(path).hint("open it again, to see what it holds now"))
     }
 
+    /// Makes a new file so long that it holds what comes. Where nothing is durable, twice as long as it was, which takes no room
+    /// on the disk: array after array comes, and when the file is closed it gets its length.
+    fn make_longer(&self) -> Result<(), Fault> {
+        let File { directory, hidden, options, .. } = &self.file;
+        let length = self.file.inside().begun.as_ref().map_or(0, |(_, length)| *length);
+        let goes_ahead = directory.is_plain() && !options.durable;
+        if goes_ahead && self.end <= length {
+            return Ok(());
+        }
+        let ahead = self.end.max(length.saturating_mul(2));
+        let mut longer = self.end;
+        // Files may not become as long.
+        if goes_ahead && directory.resize(hidden, ahead).is_ok() {
+            longer = ahead;
+        } else {
+            directory.resize(hidden, longer)?;
+        }
+        self.is_now(longer);
+        Ok(())
+    }
+
+    /// The new file is so long now.
+    fn is_now(&self, bytes: u64) {
+        if let Some((_, length)) = &mut self.file.inside().begun {
+            *length = bytes;
+        }
+    }
+
     /// Whether arrays grow.
     fn grows(&self) -> bool {
         self.end != self.before.bytes
@@ -235,6 +263,10 @@ impl Target for Putting {
         self.file.decided(transfer, laid)
     }
 
+    fn choose_again(&mut self, before: &Decision, laid: &[Option<MemoryLayout>]) -> Option<Decision> {
+        self.file.decided_again(before, laid)
+    }
+
     fn begin(
         &mut self,
         stored: &mut [Stored],
@@ -247,10 +279,10 @@ impl Target for Putting {
             if file.inside().begun.is_none() {
                 let beginning = file.inside().form.beginning();
                 attempts.make_file(&beginning, end)?;
-                file.inside().begun = Some(beginning);
+                file.inside().begun = Some((beginning, end));
                 self.made = true;
             } else {
-                directory.resize(&file.hidden, end)?;
+                self.make_longer()?;
             }
             follow_disk(parameters, transfer, directory, (&file.hidden, end))?;
             Proof::File(directory.full(&file.hidden).into())
@@ -325,7 +357,10 @@ impl Target for Putting {
             // Nothing was begun.
             None if self.file.inside().begun.is_none() => {}
             // What was written before stays; the file must not be longer than that.
-            None => drop(self.file.directory.resize(&self.file.hidden, self.before.bytes)),
+            None if self.file.directory.resize(&self.file.hidden, self.before.bytes).is_ok() => {
+                self.is_now(self.before.bytes);
+            }
+            None => {}
         }
     }
 

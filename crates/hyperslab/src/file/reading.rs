@@ -33,6 +33,10 @@ impl Target for Reading {
         self.file.decided(transfer, laid)
     }
 
+    fn choose_again(&mut self, before: &Decision, laid: &[Option<MemoryLayout>]) -> Option<Decision> {
+        self.file.decided_again(before, laid)
+    }
+
     fn begin(
         &mut self,
         _stored: &mut [Stored],

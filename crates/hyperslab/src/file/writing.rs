@@ -180,7 +180,8 @@ impl File {
             inside.form.are_added(before.arrays);
         }
         if !self.comm.is_inside() {
-            inside.added.iter_mut().filter(|added| **added == u64::MAX).for_each(|added| *added = 0);
+            let new = inside.added.iter_mut().skip(before.arrays);
+            new.filter(|added| **added == u64::MAX).for_each(|added| *added = 0);
         }
     }
 

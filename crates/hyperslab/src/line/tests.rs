@@ -86,7 +86,7 @@ impl Gate {
 }
 
 fn report() -> Report {
-    let decision = Decision { parameters: Parameters::default(), predicted: Predicted::default(), later: 0.0 };
+    let decision = Decision { parameters: Parameters::default(), predicted: Predicted::default(), later: 0.0, plan: 0 };
     Report::new("a model".into(), &decision, 0, (0.0, Measured::default()), Walked::default())
 }
 

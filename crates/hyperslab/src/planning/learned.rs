@@ -198,7 +198,7 @@ mod tests {
         let parameters = Parameters { strategy, ..Parameters::default() };
         let predicted = [1e-3, predicted, 0.0, 0.0, 1e-3];
         let measured = Measured { open: 1e-3, moving: measured, sync: 0.0, close: 1e-3 };
-        let decision = Decision { parameters, predicted, later: 0.0 };
+        let decision = Decision { parameters, predicted, later: 0.0, plan: 0 };
         Report::new("a test".into(), &decision, 1, (1.0, measured), Walked::default())
     }
 

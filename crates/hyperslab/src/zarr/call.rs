@@ -431,14 +431,13 @@ pub(crate) fn completed(mut asks: Vec<ArrayWrite>, ranks: u32) -> (Vec<ArrayWrit
 
 /// How ranks hold each of so many arrays: all alike, or as is said of each.
 pub(crate) fn each_holding(
-    all: Option<Ownership>,
-    each: Vec<Option<Ownership>>,
+    all: Option<Arc<Ownership>>,
+    mut each: Vec<Option<Arc<Ownership>>>,
     arrays: usize,
 ) -> Vec<Option<Arc<Ownership>>> {
     if each.is_empty() {
-        return vec![all.map(Arc::new); arrays];
+        return vec![all; arrays];
     }
-    let mut each: Vec<_> = each.into_iter().map(|one| one.map(Arc::new)).collect();
     each.resize(arrays, None);
     each
 }

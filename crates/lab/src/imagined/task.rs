@@ -5,7 +5,7 @@ use super::program::RankProgram;
 use hyperslab_collective::{Agreement, Call, Decision, Ending};
 use hyperslab_plan::Transfer;
 use hyperslab_sim::{RankWorld, Task};
-use hyperslab_walk::{Consensus, Party, Waits};
+use hyperslab_walk::{Awaited, Consensus, Party, Waits};
 use hyperslab_world::{Desk, Fault};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -165,14 +165,27 @@ impl Task for ProgramTask {
     fn part(&self) -> usize {
         self.part
     }
+}
 
-    fn waits(&self) -> Waits {
+impl ProgramTask {
+    /// What of the call waits, where it is not the program that runs.
+    fn waiting(&self) -> Option<&dyn Awaited> {
         match &self.at {
-            At::Program => Waits::from("its program runs".to_string()),
-            At::Deciding(consensus) => consensus.waits(),
-            At::Agreeing(agreement) => agreement.waits(),
-            At::Moving(call) => call.waits(),
-            At::Ending(ending) => ending.waits(),
+            At::Program => None,
+            At::Deciding(consensus) => Some(&**consensus),
+            At::Agreeing(agreement) => Some(&**agreement),
+            At::Moving(call) => Some(&**call),
+            At::Ending(ending) => Some(&**ending),
         }
+    }
+}
+
+impl Awaited for ProgramTask {
+    fn waits(&self) -> Waits {
+        self.waiting().map_or_else(Waits::default, Awaited::waits)
+    }
+
+    fn waits_for(&self) -> String {
+        self.waiting().map_or_else(|| "its program runs".into(), Awaited::waits_for)
     }
 }

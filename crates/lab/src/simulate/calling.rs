@@ -5,7 +5,7 @@ use hyperslab_collective::{Arguments, ArrayRequest, Call, Compared, Decision, In
 use hyperslab_layout::{Casting, Section, Stored};
 use hyperslab_plan::{Parameters, Transfer};
 use hyperslab_sim::{RankWorld, Scene, Size, Task};
-use hyperslab_walk::{Party, Waits};
+use hyperslab_walk::{Awaited, Party, Waits};
 use hyperslab_world::{Fault, Root, World};
 use std::sync::Arc;
 
@@ -65,7 +65,12 @@ impl Target for OpenFiles {
 
     fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &InMemory) -> Result<Decision, Fault> {
         let Moving { parameters, price, .. } = &*self.0;
-        Ok(Decision { parameters: parameters.clone(), predicted: predicted(price), later: price.later_ns / 1e9 })
+        Ok(Decision {
+            parameters: parameters.clone(),
+            predicted: predicted(price),
+            later: price.later_ns / 1e9,
+            plan: 0,
+        })
     }
 
     fn begin(
@@ -104,8 +109,14 @@ impl Task for Calling {
     fn part(&self) -> usize {
         usize::from(self.0.opened().is_some()) + usize::from(self.0.left().is_some())
     }
+}
 
+impl Awaited for Calling {
     fn waits(&self) -> Waits {
         self.0.waits()
+    }
+
+    fn waits_for(&self) -> String {
+        self.0.waits_for()
     }
 }

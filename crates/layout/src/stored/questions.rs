@@ -239,10 +239,29 @@ impl Stored {
 
     /// How far behind the first element another one lies, where one object holds all \[B\].
     pub fn distance_of(&self, at: &[u64]) -> u64 {
-        let along = |before: u64, &d: &usize| before.saturating_mul(self.shape[d]).saturating_add(at[d]);
+        self.distance(|d| at[d])
+    }
+
+    fn distance(&self, at: impl Fn(usize) -> u64) -> u64 {
+        let along = |before: u64, &d: &usize| before.saturating_mul(self.shape[d]).saturating_add(at(d));
         let dense = self.contiguous().iter().fold(0, along).saturating_mul(self.element.bytes());
-        let records = self.strides.of_records().map_or(0, |d| at[d].saturating_mul(self.strides.record.unwrap_or(0)));
+        let records = self.strides.of_records().map_or(0, |d| at(d).saturating_mul(self.strides.record.unwrap_or(0)));
         dense.saturating_add(records)
+    }
+
+    /// Where the first element of a section, or of all of it, lies in the one object that holds all \[B\].
+    pub fn begin_of(&self, section: Option<&Section>) -> Option<u64> {
+        let (_, offset) = self.one()?;
+        let at = |d: usize| section.map_or(0, |section| section.dims[d].start);
+        Some(offset.saturating_add(self.distance(at)))
+    }
+
+    /// Lets the one object that holds all be another one, and all lie so many bytes further on in it, modulo 2^64.
+    pub fn move_to(&mut self, object: &Arc<str>, by: u64) {
+        if let Objects::One { name, offset } = &mut self.objects {
+            name.clone_from(object);
+            *offset = offset.wrapping_add(by);
+        }
     }
 
     /// Where the last element ends in the one object that holds all \[B\].

@@ -10,7 +10,7 @@ pub(crate) mod pieces;
 pub(crate) mod random;
 
 use hyperslab_plan::{Facts, Parameters, Told as Pieces, Transfer};
-use hyperslab_walk::{Agreed, Consensus, Limits, Party, Question, Telling, Walk, Walked};
+use hyperslab_walk::{Agreed, Awaited, Consensus, Limits, Party, Question, Telling, Walk, Walked};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::{Exposed, Fault, MemoryStore, Objects, Store, World};
 use std::cell::RefCell;
