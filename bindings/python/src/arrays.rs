@@ -73,17 +73,20 @@ impl Local {
 /// Where the elements of several arrays lie; nothing where one of them is none of NumPy's (or of a class that extends it, as
 /// masked arrays), shows its elements in no usual way, or is to be written to and cannot be: who asks for each by itself hears why.
 #[pyfunction]
-pub(crate) fn locals_of(py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>, writable: bool) -> PyResult<Option<Vec<Local>>> {
+pub(crate) fn locals_of(arrays: Vec<Bound<'_, PyAny>>, writable: bool) -> Option<Vec<Local>> {
+    arrays.iter().map(|array| usual(array, writable).map(Local)).collect()
+}
+
+/// Where the elements of an array lie, if it is as usual as that.
+pub(crate) fn usual(array: &Bound<'_, PyAny>, writable: bool) -> Option<LocalArray> {
     static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let ndarray = NDARRAY.import(py, "numpy", "ndarray")?;
-    let mut locals = Vec::with_capacity(arrays.len());
-    for array in arrays {
-        let held = if array.get_type().is(ndarray) { PyUntypedBuffer::get(&array).ok() } else { None };
-        let Some(held) = held.filter(|held| !(writable && held.readonly())) else { return Ok(None) };
-        let Ok(element) = of_format(&held.format().to_string_lossy(), held.item_size()) else { return Ok(None) };
-        locals.push(Local::shown(&array, &held, element));
+    let ndarray = NDARRAY.import(array.py(), "numpy", "ndarray").ok()?;
+    let held = if array.get_type().is(ndarray) { PyUntypedBuffer::get(array).ok()? } else { return None };
+    if writable && held.readonly() {
+        return None;
     }
-    Ok(Some(locals))
+    let element = of_format(&held.format().to_string_lossy(), held.item_size()).ok()?;
+    Some(Local::shown(array, &held, element).0)
 }
 
 /// The type that the buffer protocol calls so: a byte order, and a letter of the `struct` module.
@@ -107,6 +110,12 @@ pub(crate) type RawSection = Vec<(u64, u64, u64, u64)>;
 
 /// What is selected along one dimension: a slice, (start, stride, count, block), or an index.
 pub(crate) struct RawPick(Pick);
+
+impl RawPick {
+    pub(crate) fn pick(self) -> Pick {
+        self.0
+    }
+}
 
 impl<'py> FromPyObject<'_, 'py> for RawPick {
     type Error = PyErr;
@@ -146,7 +155,7 @@ impl<'py> FromPyObject<'_, 'py> for Index {
 #[pyfunction]
 #[pyo3(signature = (picks, shape=None))]
 pub(crate) fn section_of(py: Python<'_>, picks: Vec<RawPick>, shape: Option<Vec<u64>>) -> PyResult<RawSection> {
-    let picks: Vec<Pick> = picks.into_iter().map(|pick| pick.0).collect();
+    let picks: Vec<Pick> = picks.into_iter().map(RawPick::pick).collect();
     let section = hyperslab::binding::select(&picks, shape.as_deref()).map_err(|error| raise_alone(py, error))?;
     Ok(section.dims.iter().map(|t| (t.start, t.stride, t.count, t.block)).collect())
 }

@@ -1,21 +1,22 @@
 //! Distributions.
 
 use hyperslab::binding::tuple;
-use hyperslab::{Dim, IndexSet};
+use hyperslab::{Dim, IndexSet, Ownership};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// Pieces of this rank's own.
 #[pyclass(frozen, from_py_object, module = "hyperslab._core")]
 #[derive(Clone)]
-pub(crate) struct Pieces(hyperslab::Ownership);
+pub(crate) struct Pieces(Arc<Ownership>);
 
 #[pymethods]
 impl Pieces {
     /// Boxes, each as lowest index and one past the highest per dimension.
     #[staticmethod]
     fn boxes(shape: Vec<u64>, boxes: Vec<Vec<(u64, u64)>>) -> Pieces {
-        Pieces(hyperslab::Ownership::Boxes { shape, boxes })
+        Pieces(Ownership::Boxes { shape, boxes }.into())
     }
 
     #[getter]
@@ -33,7 +34,7 @@ impl Pieces {
                 lengths.len()
             )));
         }
-        Ok(Pieces(hyperslab::Ownership::Runs { shape, runs: starts.into_iter().zip(lengths).collect() }))
+        Ok(Pieces(Ownership::Runs { shape, runs: starts.into_iter().zip(lengths).collect() }.into()))
     }
 }
 
@@ -45,18 +46,24 @@ pub(crate) enum RawOwnership {
 }
 
 impl RawOwnership {
-    pub(crate) fn holding(self) -> hyperslab::Ownership {
+    pub(crate) fn holding(self) -> Arc<Ownership> {
         match self {
-            RawOwnership::Regular(distribution) => distribution.0.into(),
+            RawOwnership::Regular(distribution) => distribution.0,
             RawOwnership::Pieces(pieces) => pieces.0,
         }
     }
 }
 
-/// A global index space spread over a mesh of ranks.
+/// A global index space spread over a mesh of ranks: an ownership in closed form.
 #[pyclass(frozen, from_py_object, module = "hyperslab._core")]
 #[derive(Clone)]
-pub(crate) struct Distribution(pub(crate) hyperslab::Distribution);
+pub(crate) struct Distribution(pub(crate) Arc<Ownership>);
+
+impl Distribution {
+    fn regular(&self) -> &hyperslab::Distribution {
+        self.0.regular().expect("it is made of a distribution")
+    }
+}
 
 fn parse_dim(text: &str) -> PyResult<Dim> {
     let bad = || {
@@ -105,45 +112,45 @@ impl Distribution {
             Some(over) => hyperslab::Distribution::over_mesh(&shape, &mesh, &dims, &over),
             None => hyperslab::Distribution::new(&shape, &mesh, &dims),
         };
-        made.map(Distribution).map_err(|error| PyValueError::new_err(error.to_string()))
+        made.map(|made| Distribution(Arc::new(made.into()))).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     #[getter]
     fn shape(&self) -> Vec<u64> {
-        self.0.shape().to_vec()
+        self.regular().shape().to_vec()
     }
 
     #[getter]
     fn mesh(&self) -> Vec<u64> {
-        self.0.mesh().to_vec()
+        self.regular().mesh().to_vec()
     }
 
     #[getter]
     fn dims(&self) -> Vec<String> {
-        self.0.dims().iter().map(dim_text).collect()
+        self.regular().dims().iter().map(dim_text).collect()
     }
 
     #[getter]
     fn over(&self) -> Vec<Option<usize>> {
-        self.0.over().to_vec()
+        self.regular().over().to_vec()
     }
 
     #[getter]
     fn replication(&self) -> u64 {
-        self.0.replication()
+        self.regular().replication()
     }
 
     /// Per dimension, the indices that a rank holds, as runs (start, length, step, count).
     fn runs(&self, rank: u32) -> Vec<Vec<(u64, u64, u64, u64)>> {
-        if u64::from(rank) >= self.0.ranks() {
-            return self.0.shape().iter().map(|_| Vec::new()).collect();
+        if u64::from(rank) >= self.regular().ranks() {
+            return self.regular().shape().iter().map(|_| Vec::new()).collect();
         }
-        self.0.owned(rank).dims.iter().map(runs).collect()
+        self.regular().owned(rank).dims.iter().map(runs).collect()
     }
 
     /// Global index of an element of a rank's part.
     fn to_global(&self, rank: u32, local: Vec<u64>) -> Option<Vec<u64>> {
-        let owned = self.0.owned(rank);
+        let owned = self.regular().owned(rank);
         if local.len() != owned.ndim() {
             return None;
         }
@@ -153,8 +160,9 @@ impl Distribution {
     /// Ranks that hold an element.
     fn owners(&self, index: Vec<u64>) -> Vec<u32> {
         let bounds: Vec<(u64, u64)> = index.iter().map(|&i| (i, i + 1)).collect();
-        let inside = bounds.len() == self.0.shape().len() && index.iter().zip(self.0.shape()).all(|(i, n)| i < n);
-        if inside { self.0.owners(&bounds, None) } else { Vec::new() }
+        let inside = bounds.len() == self.regular().shape().len()
+            && index.iter().zip(self.regular().shape()).all(|(i, n)| i < n);
+        if inside { self.regular().owners(&bounds, None) } else { Vec::new() }
     }
 
     fn __eq__(&self, other: &Distribution) -> bool {
@@ -162,7 +170,7 @@ impl Distribution {
     }
 
     fn __repr__(&self) -> String {
-        self.0.to_string()
+        self.regular().to_string()
     }
 }
 
@@ -175,7 +183,7 @@ pub(crate) fn balanced_mesh(size: u64, ndim: usize) -> Vec<u64> {
 /// Chunks of a disk schema: a distribution over servers.
 #[pyfunction]
 pub(crate) fn schema_chunks(schema: &Distribution, element_bytes: u64) -> Vec<u64> {
-    hyperslab::schema_chunks(&schema.0, element_bytes, hyperslab::CHUNK_BYTES_MAX)
+    hyperslab::schema_chunks(schema.regular(), element_bytes, hyperslab::CHUNK_BYTES_MAX)
 }
 
 /// Chunks for requests of a typical shape.

@@ -11,6 +11,7 @@ mod errors;
 mod layout;
 mod memory;
 mod options;
+mod plain;
 mod simulation;
 mod target;
 

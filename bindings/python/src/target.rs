@@ -7,10 +7,11 @@ use crate::errors::{RawUnready, raise, raise_alone};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
+use crate::plain::Plain;
 use hyperslab::binding::Arrays;
 use hyperslab::{
     ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
-    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Store, Strategy, Value, WriteOptions,
+    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, ReadOptions, Store, Strategy, Value, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 type RawAsk = (Name, Vec<Py<Local>>, Option<RawOwnership>);
 
 fn ask((Name(name), arrays, held): RawAsk) -> ArrayWrite {
-    ArrayWrite { name, arrays: locals(arrays), holding: held.map(|held| held.holding().into()) }
+    ArrayWrite { name, arrays: locals(arrays), holding: held.map(RawOwnership::holding) }
 }
 
 fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
@@ -142,6 +143,49 @@ impl Target {
     fn write(&self, py: Python<'_>, asks: Vec<RawAsk>, keywords: WriteKeywords) -> PyResult<Report> {
         let (asks, options): (Vec<_>, _) = (asks.into_iter().map(ask).collect(), keywords.options(py)?);
         self.with(py, move |target| target.write(&asks, &options)).map(Report)
+    }
+
+    /// Writes one array, where that is as plain as can be; else nothing happens, and nothing is returned.
+    #[pyo3(signature = (name, array, dist, section=None))]
+    fn write_plain(
+        &self,
+        py: Python<'_>,
+        name: &Bound<'_, PyAny>,
+        array: &Bound<'_, PyAny>,
+        dist: &Bound<'_, PyAny>,
+        section: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Report>> {
+        let Some((plain, opened)) = Plain::of_mapping(name, array, dist).zip(self.lock().clone()) else {
+            return Ok(None);
+        };
+        let mut options = WriteOptions::default();
+        if section.is_some_and(|section| !section.is_none()) {
+            let Some(selected) = opened.file().and_then(|file| plain.selected(file, section)) else { return Ok(None) };
+            options.section = selected;
+        }
+        let Plain { name, held, local } = plain;
+        let ask = ArrayWrite { name, arrays: vec![local], holding: Some(held) };
+        let written = py.detach(|| opened.arrays().write(&[ask], &options));
+        written.map(|report| Some(Report(report))).map_err(|error| raise(py, error))
+    }
+
+    /// Reads one array of a file, where that is as plain as can be; else nothing happens. Says whether it did.
+    #[pyo3(signature = (name, dist, out, section=None))]
+    fn read_plain(
+        &self,
+        py: Python<'_>,
+        name: &Bound<'_, PyAny>,
+        dist: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        section: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let Some((plain, opened)) = Plain::of(name, dist, out, true).zip(self.lock().clone()) else { return Ok(false) };
+        let Some(section) = opened.file().and_then(|file| plain.selected(file, section)) else { return Ok(false) };
+        let Plain { name, held, local } = plain;
+        let mut options = ReadOptions::default().section(section).into(vec![local]);
+        options.holding = Some(held);
+        let read = py.detach(|| opened.arrays().read(&[&name], options));
+        read.map(|_| true).map_err(|error| raise(py, error))
     }
 
     /// Several writes as one call.
@@ -467,7 +511,7 @@ pub(crate) fn explain(
 ) -> PyResult<(String, String)> {
     let planned = Planned {
         names,
-        held: held.into_iter().map(RawOwnership::holding).collect(),
+        held: held.into_iter().map(|held| (*held.holding()).clone()).collect(),
         element: element(kind)?,
         section: part.map(|(dims, shape)| (section(dims), shape)),
         layout: match layout {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from hyperslab import _core
 from hyperslab._local import describe, describe_all, describe_each
-from hyperslab._log import again, called
+from hyperslab._log import again, called, listener
 from hyperslab._scalars import fill_json, json_of
 from hyperslab._types import type_code, type_of
 from hyperslab._values import unfit
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Casting",
+    "Changes",
     "Ownership",
     "RawSection",
     "SectionLike",
@@ -66,6 +67,12 @@ Casting: TypeAlias = Literal["same_kind", "unsafe"]
 BAR_SECONDS = 2.0
 
 
+class Changes:
+    """How often this program has changed what is open, or looked at it anew."""
+
+    count = 0
+
+
 def local_extents(raws: Sequence[_core.Local]) -> Sequence[int]:
     """Extents of the first local array."""
     return raws[0].shape if raws else ()
@@ -99,6 +106,12 @@ def told(verb: str, names: Any, where: str) -> str:
         return f"{verb} {names!r} {where}"
     listed = list(names) if isinstance(names, Iterable) else [names]
     return f"{verb} {', '.join(repr(name) for name in listed[:4]) or 'nothing'} {where}"
+
+
+def plain(comm: _core.Comm, options: Mapping[str, Any]) -> bool:
+    """Whether a call has no option but a section, and nobody listens to what is told of it or sees how it goes."""
+    few = not options or (len(options) == 1 and "section" in options)
+    return few and listener() is None and (comm.rank != 0 or not sys.stderr.isatty())
 
 
 class attending:  # noqa: N801 (it reads as what it does; a class, since a generator takes longer than a short call)

@@ -10,6 +10,7 @@ import numpy as np
 from hyperslab import _core, _options
 from hyperslab._calls import (
     Casting,
+    Changes,
     Ownership,
     SectionLike,
     asking,
@@ -18,16 +19,16 @@ from hyperslab._calls import (
     held,
     json_of,
     local_extents,
+    plain,
     run,
-    sectioned,
     told,
     type_code,
     type_of,
     until_up_to_date,
 )
-from hyperslab._indexing import expanded, has_list, runs_of
+from hyperslab._indexing import has_list, runs_of
 from hyperslab._local import describe_all, describe_each, host_array
-from hyperslab._parts import asks_of, dists_of, named, parts_of, spread_of
+from hyperslab._parts import asks_of, dists_of, named, parts_of, section_in, spread_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
@@ -45,13 +46,7 @@ if TYPE_CHECKING:
 Report = _core.Report
 
 
-__all__ = ["Changes", "Moving", "Report"]
-
-
-class Changes:
-    """How often this program has changed what is open, or looked at it anew."""
-
-    count = 0
+__all__ = ["Moving", "Report"]
 
 
 class Moving:
@@ -162,6 +157,11 @@ class Moving:
         Report
             What was chosen and what it cost.
         """
+        if plain(self._comm, options):
+            report = self._core.write_plain(name, array, dist, options.get("section"))
+            if report is not None:
+                self._changes.count += 1
+                return report
         what = told("write of", name, f"to '{self.path}'")
         with calling(self._comm, what):
             _options.check("write", options, _options.WriteOptions)
@@ -239,7 +239,7 @@ class Moving:
                 message = "lists of indices select what is read; what is written needs a section, or an ElementMap"
                 raise InvalidError(message)
             infos = self._look_at([*map(str, arrays)], "write", fresh=True)
-            given["sections"] = [_section(section, infos[str(each)]) for each in arrays]
+            given["sections"] = [section_in(section, infos[str(each)]) for each in arrays]
         if dtype is not None:
             given["dtype"] = type_code(dtype)
         if any(names is not None or attrs is not None for _, names, attrs in parts.values()):
@@ -383,9 +383,11 @@ class Moving:
         ndarray, list of ndarray with `Boxes`, or dict of such for several names
             `out` where it was given.
         """
-        what = told("read of", name, f"from '{self.path}'")
 
         def read() -> Any:
+            if plain(self._comm, options) and self._core.read_plain(name, dist, out, options.get("section")):
+                return out
+            what = told("read of", name, f"from '{self.path}'")
             with calling(self._comm, what):
                 _options.check("read", options, _options.ReadOptions)
                 if has_list(options.get("section")):
@@ -484,7 +486,7 @@ class Moving:
         fresh = section is not None or (out is not None and dist is None)
         # What does not block cannot ask the others; what requests under way make is known here.
         infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self._info(each) for each in names}
-        parts = {} if section is None else {each: _section(section, info) for each, info in infos.items()}
+        parts = {} if section is None else {each: section_in(section, info) for each, info in infos.items()}
         each_dist = dists_of(dist, names)
         for each in names:
             if each not in targets:
@@ -554,7 +556,7 @@ class Moving:
         """
         info = info_of(self._core.look_local(name))
         with asking(f"read of {name!r} from '{self.path}'"):
-            part = None if section is None else _section(section, info)
+            part = None if section is None else section_in(section, info)
         spread = spread_of(info, part, None, 1)
         if out is None:
             out = spread.empty(0, native(info.dtype) if dtype is None else type_of(type_code(dtype)))
@@ -562,8 +564,3 @@ class Moving:
         sections = None if part is None else [part]
         self._core.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
         return out
-
-
-def _section(section: SectionLike, info: ArrayInfo) -> list[tuple[int, int, int, int]]:
-    """A section of an array, as start, stride, count and block."""
-    return sectioned(expanded(section, info.shape), info.shape)

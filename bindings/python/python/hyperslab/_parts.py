@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hyperslab import _core
-from hyperslab._calls import Ownership, describe_each, held, holding
+from hyperslab._calls import Ownership, RawSection, SectionLike, describe_each, held, holding, sectioned
+from hyperslab._indexing import expanded
 from hyperslab.array import ArrayInfo
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 
-__all__ = ["asks_of", "dists_of", "named", "parts_of", "spread_of"]
+__all__ = ["asks_of", "dists_of", "named", "parts_of", "section_in", "spread_of"]
 
 
 def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
@@ -76,3 +77,8 @@ def spread_of(
         return holding(dist)
     shape = info.shape if part is None else [count * block for _, _, count, block in part]
     return Distribution.replicated(shape, size)
+
+
+def section_in(section: SectionLike, info: ArrayInfo) -> RawSection:
+    """A section of an array, as start, stride, count and block."""
+    return sectioned(expanded(section, info.shape), info.shape)

@@ -1,0 +1,175 @@
+"""Calls that ask for what an earlier one asked for, elsewhere in a file: what was agreed then holds again, but for the place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+import pytest
+
+ROWS, COLUMNS, RANKS = 24, 10, 3
+Spread = tuple[str, str]
+SPREADS: tuple[Spread, ...] = (("block", "*"), ("*", "block"), ("cyclic(2)", "*"), ("*", "cyclic"))
+
+
+def on_ranks(run: Callable[[hs.ThreadComm], Any]) -> list[Any]:
+    return hs.threads(RANKS, run)
+
+
+def held(shape: tuple[int, int], spread: Spread) -> hs.Distribution:
+    mesh = (1, RANKS) if spread[0] == "*" else (RANKS, 1)
+    return hs.Distribution(shape, mesh, spread)
+
+
+def part(values: np.ndarray[Any, Any], dist: hs.Distribution, rank: int) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(values[np.ix_(*dist.indices(rank))])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_calls_of_many_kinds_in_any_order_move_what_they_say(tmp_path: Path, seed: int) -> None:
+    """More kinds than are kept, in files of two layouts: sections that wander, arrays by name, types that differ."""
+    random = np.random.default_rng(seed)
+    shape, names = (ROWS, COLUMNS), ("a", "b", "c")
+    kept = {order: {name: random.integers(0, 1000, shape).astype("f8") for name in names} for order in "CF"}
+    paths = {order: tmp_path / f"{order}.raw" for order in "CF"}
+    for order, values in kept.items():
+        paths[order].write_bytes(b"".join(array.tobytes(order) for array in values.values()))
+    known = dict.fromkeys(names, (shape, "f8"))
+    plans = [
+        (
+            str(random.choice(["C", "F"])),
+            str(random.choice(names)),
+            SPREADS[random.integers(len(SPREADS))],
+            int(random.integers(0, ROWS - 6)),
+            int(random.choice([2, 3, 6])),
+            ("write", "read", "read in another type", "together")[random.integers(4)],
+            str(random.choice(["independent", "server-directed", "two-phase", ""])) or None,
+        )
+        for _ in range(120)
+    ]
+
+    def run(comm: hs.ThreadComm) -> None:
+        expected = {order: {name: array.copy() for name, array in values.items()} for order, values in kept.items()}
+        files = {
+            order: hs.open_raw(path, "r+", comm=comm, order=order, arrays=known, durable=False)
+            for order, path in paths.items()
+        }
+        for number, (order, name, spread, first, count, verb, strategy) in enumerate(plans):
+            file, values = files[order], expected[order]
+            dist, section = held((count, COLUMNS), spread), (slice(first, first + count), slice(None))
+            options: dict[str, Any] = {"section": section}
+            if strategy is not None and number % 2:
+                options["strategy"] = strategy
+            if verb == "write":
+                values[name][section] = number + np.arange(count * COLUMNS).reshape(count, COLUMNS)
+                file.write(name, part(values[name][section], dist, comm.rank), dist, **options)
+            elif verb == "together":
+                whole = held(shape, spread)
+                found = file.read(list(names), whole)
+                for each in names:
+                    assert np.array_equal(found[each], part(values[each], whole, comm.rank)), (number, each)
+            else:
+                # Which type a rank reads into is its own affair.
+                kind = "f4" if verb != "read" and comm.rank == 1 else "f8"
+                out = np.full_like(part(values[name][section], dist, comm.rank), -1, dtype=kind)
+                file.read(name, dist, out=out, **options)
+                assert np.array_equal(out, part(values[name][section], dist, comm.rank)), (number, verb)
+        for file in files.values():
+            file.close()
+        if comm.rank == 0:
+            for order, path in paths.items():
+                stored = np.fromfile(path).reshape(len(names), -1)
+                for name, flat in zip(names, stored, strict=True):
+                    assert np.array_equal(flat.reshape(shape, order=order), expected[order][name]), (order, name)
+
+    on_ranks(run)
+
+
+def test_arrays_of_a_new_file_follow_each_other(tmp_path: Path) -> None:
+    """Also after one that was refused in between, and one of another size; a second file begins anew."""
+
+    def run(comm: hs.ThreadComm) -> None:
+        dist = hs.Distribution((12,), (comm.size,))
+        for turn in range(2):
+            path = tmp_path / f"{turn}.raw"
+            with hs.open_raw(path, "w", comm=comm, order="C", durable=False) as file:
+                for number in range(20):
+                    values = np.arange(12.0) + 100 * number + turn
+                    file.write({f"a{number}": values[dist.indices(comm.rank)[0]]}, dist)
+                    if number == 7:
+                        with pytest.raises(hs.InvalidError, match="once and whole"):
+                            file.write({"a0": values[dist.indices(comm.rank)[0]]}, dist)
+                    if number == 11:
+                        other = hs.Distribution((5,), (comm.size,))
+                        file.write({"other": np.full(5, 7.0)[other.indices(comm.rank)[0]]}, other)
+            expected = [np.arange(12.0) + 100 * number + turn for number in range(20)]
+            expected.insert(12, np.full(5, 7.0))
+            if comm.rank == 0:
+                assert np.array_equal(np.fromfile(path), np.concatenate(expected))
+
+    on_ranks(run)
+
+
+def test_a_section_that_wanders_out_of_the_array_is_refused_on_all_ranks(tmp_path: Path) -> None:
+    path = tmp_path / "a.raw"
+    np.arange(30.0).tofile(path)
+
+    def run(comm: hs.ThreadComm) -> str:
+        dist = hs.Distribution((6,), (comm.size,))
+        with hs.open_raw(path, "r", comm=comm, order="C", arrays={"x": ((30,), "f8")}) as file:
+            out = np.empty(len(dist.indices(comm.rank)[0]))
+            for first in (0, 6, 12):
+                file.read("x", dist, out=out, section=slice(first, first + 6))
+            with pytest.raises(hs.InvalidError) as refused:
+                file.read("x", dist, out=out, section=((27, 6, 1, 6),))
+            file.read("x", dist, out=out, section=slice(24, 30))
+            assert np.array_equal(out, np.arange(24.0, 30.0)[dist.indices(comm.rank)[0]])
+        return str(refused.value)
+
+    told = on_ranks(run)
+    assert len(set(told)) == 1
+    assert "30" in told[0]
+
+
+def test_plans_are_shown_for_each_call_and_forced_ones_are_not_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.raw"
+    np.arange(96.0).tofile(path)
+
+    def run(comm: hs.ThreadComm) -> list[str]:
+        dist = hs.Distribution((32,), (comm.size,))
+        used = []
+        with hs.open_raw(path, "r+", comm=comm, order="C", arrays={"x": ((96,), "f8")}, durable=False) as file:
+            for number, strategy in enumerate((None, None, "root-gather", "root-gather", None, "server-directed")):
+                values = np.arange(32.0)[dist.indices(comm.rank)[0]]
+                at = 32 * (number % 3)
+                report = file.write("x", values, dist, section=slice(at, at + 32), strategy=strategy)
+                used.append(report.strategy)
+        return used
+
+    usual, again, *forced = on_ranks(run)[0]
+    assert again == usual
+    assert forced == ["root-gather", "root-gather", usual, "server-directed"]
+
+
+def test_what_replaced_the_file_is_not_taken_for_it(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.raw", tmp_path / "b.raw"
+    np.arange(24.0).tofile(path)
+    np.zeros(24).tofile(other)
+
+    def run(comm: hs.ThreadComm) -> None:
+        dist = hs.Distribution((6,), (comm.size,))
+        out = np.empty(len(dist.indices(comm.rank)[0]))
+        with hs.open_raw(path, "r", comm=comm, order="C", arrays={"x": ((24,), "f8")}) as file:
+            for first in (0, 6, 12):
+                file.read("x", dist, out=out, section=slice(first, first + 6))
+            comm.barrier()
+            if comm.rank == 0:
+                other.replace(path)
+            comm.barrier()
+            with pytest.raises(hs.Error):
+                file.read("x", dist, out=out, section=slice(18, 24))
+
+    on_ranks(run)
