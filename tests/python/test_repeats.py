@@ -1,4 +1,4 @@
-"""Calls that ask for what an earlier one asked for, elsewhere in a file: what was agreed then holds again, but for the place."""
+"""Calls that ask for what an earlier one asked for, elsewhere in a file: what was agreed holds again, but the place."""
 
 from __future__ import annotations
 

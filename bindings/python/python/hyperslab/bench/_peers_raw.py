@@ -76,18 +76,17 @@ class RawFile:
         return self._input if self._setting.reads else self._setting.place / f"{who}{self._name}-{number}"
 
     def _prepare(self) -> None:
-        """Write what is read, each rank its part, by plain code."""
+        """Write what is read, by plain code: in large pieces, of which the kernel makes large pages of its cache.
+
+        Of a file that is written page by page they are small, and reading takes twice as long (38, not 16 ms for 256 MiB).
+        """
         if not self._setting.reads or self._setting.prepared or self._is_prepared:
             return
         self._is_prepared = True
         self._setting.meet()
-        if self._comm.rank == 0:
-            with self._input.open("wb") as file:
-                file.truncate(8 * math.prod(self._dist.shape))
-        self._setting.meet()
-        np.memmap(self._input, "f8", "r+", shape=self._dist.shape)[np.ix_(*self._dist.indices(self._comm.rank))] = (
-            self._array
-        )
+        whole = self._gathered()
+        if whole is not None:
+            whole.tofile(self._input)
         self._setting.meet()
 
     def _check_file(self, who: str, number: int, _: int | None) -> None:
