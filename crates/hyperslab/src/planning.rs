@@ -118,6 +118,8 @@ impl Plans {
 #[derive(Default)]
 pub(crate) struct Planning {
     plans: HashMap<u64, Arc<Plan>>,
+    /// What was chosen for transfers of which extents are about the same, and hints and how arrays lie in memory are.
+    kinds: HashMap<(u64, u64), Choice>,
     /// Shapes of chunks that were chosen.
     shapes: HashMap<u64, Taken>,
     learned: Learned,
@@ -167,7 +169,6 @@ pub(crate) fn decided(
     let asked = hints;
     let (transfer, mut hints) = served(plans, transfer, hints).map_err(|no| refused(no, hints, held))?;
     hints.cached |= has_no_cache(place);
-    let usual = hints.buffer_bytes_max.is_none();
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
@@ -176,19 +177,12 @@ pub(crate) fn decided(
     let plan = match planning.plans.get(&key).cloned() {
         Some(known) => known,
         None => {
-            let (profile, machine) = plans.machine(transfer.ranks);
-            let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
-            let choose = |hints: &Preference| planner.choose(&transfer, hints, &|number| laid.get(number).cloned()?);
-            let share = plans.buffer_bytes(&transfer).filter(|_| usual);
-            let sharing = Preference { buffer_bytes_max: share.or(hints.buffer_bytes_max), ..hints.clone() };
-            // What does not fit into a share of the memory has what a rank has at most.
-            let choice = choose(&sharing).or_else(|no| if share.is_some() { choose(&hints) } else { Err(no) });
-            let choice = choice.map_err(|no| refused(no, &hints, held))?;
+            // Dedicated servers narrow hints, but that is not the user's doing.
+            let (kind, wanted) = (kind(&transfer, asked), (asked.clone(), hints.clone()));
+            let choice = planning.chosen(plans, &transfer, &hints, laid).map_err(|no| refused(no, &hints, held))?;
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
             }
-            // Dedicated servers narrow hints, but that is not the user's doing.
-            let (kind, wanted) = (kind(&transfer, asked), (asked.clone(), hints));
             let plan = Arc::new(Plan { kind, choice, wanted, laid: laid.to_vec() });
             planning.plans.insert(key, plan.clone());
             plan
@@ -229,6 +223,39 @@ fn has_no_cache(place: &str) -> bool {
 }
 
 impl Planning {
+    /// Chooses for a transfer: as before for one of its kind, where that was chosen among all.
+    fn chosen(
+        &mut self,
+        plans: &Plans,
+        transfer: &Arc<Transfer>,
+        hints: &Preference,
+        laid: &[Option<MemoryLayout>],
+    ) -> Result<Choice, Infeasible> {
+        let (profile, machine) = plans.machine(transfer.ranks);
+        let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+        let memory = |number: usize| laid.get(number).cloned()?;
+        let mut hasher = DefaultHasher::new();
+        (hints, laid).hash(&mut hasher);
+        // Who is shown what was compared sees all of it.
+        let kind = transfer.kind().filter(|_| !plans.explains()).map(|kind| (kind, hasher.finish()));
+        let known = kind.as_ref().and_then(|kind| self.kinds.get(kind));
+        if let Some(choice) = known.and_then(|known| planner.choose_as(transfer, known, &memory)) {
+            return Ok(choice);
+        }
+        let choose = |hints: &Preference| planner.choose(transfer, hints, &memory);
+        let share = plans.buffer_bytes(transfer).filter(|_| hints.buffer_bytes_max.is_none());
+        let choice = match share {
+            // What does not fit into a share of the memory has what a rank has at most.
+            Some(_) => choose(&Preference { buffer_bytes_max: share, ..hints.clone() }).or_else(|_| choose(hints))?,
+            None => choose(hints)?,
+        };
+        if self.kinds.len() >= PLANS_MAX {
+            self.kinds.clear();
+        }
+        self.kinds.extend(kind.map(|kind| (kind, choice.clone())));
+        Ok(choice)
+    }
+
     /// What is done by a plan, and what that is expected to take by what was learned.
     fn decide(&mut self, number: u64, plan: &Plan, planning_ns: u64) -> (learned::Corrections, Decision) {
         let Plan { kind, choice, .. } = plan;

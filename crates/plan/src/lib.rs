@@ -46,6 +46,7 @@ mod parts;
 mod price;
 pub mod profile;
 mod program;
+mod rough;
 mod rounds;
 pub mod strategies;
 mod strategy;

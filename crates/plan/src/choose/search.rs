@@ -51,6 +51,20 @@ impl Planner<'_> {
         search.take(hints)
     }
 
+    /// Chooses what was chosen for another transfer of its kind, where that can be: at what it costs here. Not where a better
+    /// choice would be worth a longer search.
+    pub fn choose_as(&self, transfer: &Arc<Transfer>, other: &Choice, memory: Memory<'_>) -> Option<Choice> {
+        let Choice { parameters, .. } = other;
+        parameters.strategy.feasible(transfer, parameters).ok()?;
+        let price = self.price(transfer, parameters, memory, Effort::QUICK);
+        let is_brief = |price: &Price| price.seconds() * STEPS_A_SECOND <= STEPS_MIN;
+        let candidates = vec![Candidate { parameters: parameters.clone(), price: price.clone() }];
+        let why = format!("as before, for one of its kind: {}", other.why);
+        let chosen =
+            Choice { parameters: parameters.clone(), why, price, candidates, refused: Vec::new(), ..other.clone() };
+        (is_brief(&other.price) && is_brief(&chosen.price)).then_some(chosen)
+    }
+
     /// What a transfer costs with given parameters.
     pub fn price(
         &self,
