@@ -78,7 +78,7 @@ class RawFile:
     def _prepare(self) -> None:
         """Write what is read, by plain code: in large pieces, of which the kernel makes large pages of its cache.
 
-        Of a file that is written page by page they are small, and reading takes twice as long (38, not 16 ms for 256 MiB).
+        Of a file written page by page they are small, and reading takes twice as long (38, not 16 ms for 256 MiB).
         """
         if not self._setting.reads or self._setting.prepared or self._is_prepared:
             return
