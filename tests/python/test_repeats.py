@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,5 +173,64 @@ def test_what_replaced_the_file_is_not_taken_for_it(tmp_path: Path) -> None:
             comm.barrier()
             with pytest.raises(hs.Error):
                 file.read("x", dist, out=out, section=slice(18, 24))
+
+    on_ranks(run)
+
+
+@pytest.mark.parametrize("stderr", ["sys.stderr = None", "sys.stderr.close()"])
+def test_a_program_without_stderr_reads_as_others_do(tmp_path: Path, stderr: str) -> None:
+    path = tmp_path / "a.raw"
+    np.arange(4.0).tofile(path)
+    program = f"""
+import sys, numpy as np, hyperslab as hs
+{stderr}
+out = np.empty(4)
+with hs.open_raw({str(path)!r}, arrays={{"x": ((4,), "f8")}}) as file:
+    file.read("x", hs.Distribution((4,), (1,)), out=out)
+    file.read("x", hs.Distribution((4,), (1,)), out=out, order="C")
+print(out.sum())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "6.0\n"
+
+
+def test_a_new_file_grows_up_to_the_longest_that_there_may_be(tmp_path: Path) -> None:
+    """And no further ahead: the system would end the program, or refuse what fits."""
+    path = tmp_path / "a.raw"
+    program = f"""
+import resource, numpy as np, hyperslab as hs
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+dist = hs.Distribution((1024,), (1,))
+with hs.open_raw({str(path)!r}, "w", durable=False) as file:
+    for number in range(8):
+        file.write({{f"a{{number}}": np.full(1024, float(number))}}, dist)
+    try:
+        file.write({{"more": np.zeros(1024)}}, dist)
+    except hs.StorageError as error:
+        print(type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "StorageError\n"
+    assert np.array_equal(np.fromfile(path), np.repeat(np.arange(8.0), 1024))
+
+
+def test_batches_whose_parts_differ_do_not_take_over_one_part_for_all(tmp_path: Path) -> None:
+    """Arrays one behind the other move as one where the same of each is asked for."""
+    path = tmp_path / "a.raw"
+    np.zeros((3, 32, 8)).tofile(path)
+    known = dict.fromkeys("abc", ((32, 8), "f8"))
+
+    def run(comm: hs.ThreadComm) -> None:
+        dist = hs.Distribution((6, 8), (comm.size, 1), ("block", "*"))
+        expected = np.zeros((3, 32, 8))
+        with hs.open_raw(path, "r+", comm=comm, order="C", arrays=known, durable=False) as file:
+            for turn, firsts in enumerate(((0, 0, 0), (6, 6, 6), (12, 12, 12), (18, 2, 26), (3, 3, 3), (9, 20, 9))):
+                with file.batch() as batch:
+                    for array, first in enumerate(firsts):
+                        expected[array, first : first + 6] = 10 * turn + array
+                        mine = np.full(dist.local_shape(comm.rank), 10.0 * turn + array)
+                        batch.write("abc"[array], mine, dist, section=slice(first, first + 6))
+        comm.barrier()
+        assert np.array_equal(np.fromfile(path).reshape(3, 32, 8), expected)
 
     on_ranks(run)

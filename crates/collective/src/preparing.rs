@@ -1,7 +1,7 @@
 //! Rank 0's part of the opening of a call: the target looks, chooses and begins, and all others are told.
 
 use crate::alike::{Lying, groups, transfer};
-use crate::repeats::Repeats;
+use crate::repeats::{Earlier, Repeats};
 use crate::request::ArrayRequest;
 use crate::served;
 use crate::target::{Nothing, Target};
@@ -63,8 +63,11 @@ impl Preparing {
             return None;
         }
         let mut kept = self.repeats.kept();
-        let (earlier, place) = kept.like(&self.arrays, stored, (self.moves, votes))?;
-        let mut decision = target.choose_again(&earlier.decision, self.lying.each())?;
+        let choose = |earlier: &Earlier| {
+            let laid: Vec<_> = earlier.taken.iter().map(|(of, _)| self.lying.of(of)).collect();
+            target.choose_again(&earlier.decision, &laid)
+        };
+        let (earlier, place, mut decision) = kept.like((&self.arrays, stored), (self.moves, votes), choose)?;
         earlier.move_to(&place);
         let mut firsts: Vec<_> = earlier.groups.iter().map(|group| group.first.clone()).collect();
         let begun = target.begin(&mut firsts, &earlier.transfer_of(&self.arrays), &mut decision.parameters);

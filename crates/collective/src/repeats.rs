@@ -62,16 +62,18 @@ impl Repeats {
 }
 
 impl EarlierCalls {
-    /// An earlier call that asked for the same of arrays that lie so, and where it is now.
+    /// An earlier call that asked for the same of arrays that lie so, and for which `choose` chooses as then: where it is now,
+    /// and what was chosen.
     pub(crate) fn like(
         &mut self,
-        arrays: &[ArrayRequest],
-        stored: &[Stored],
+        (arrays, stored): (&[ArrayRequest], &[Stored]),
         moves: AgreedWay,
-    ) -> Option<(&mut Earlier, NewPlace)> {
+        mut choose: impl FnMut(&Earlier) -> Option<Decision>,
+    ) -> Option<(&mut Earlier, NewPlace, Decision)> {
         self.calls.iter_mut().rev().find_map(|earlier| {
             let place = earlier.place_of(arrays, stored, moves)?;
-            Some((earlier, place))
+            let decision = choose(earlier)?;
+            Some((earlier, place, decision))
         })
     }
 
@@ -111,6 +113,11 @@ impl Earlier {
     /// Where it would be now, if it asks for as much of arrays that are alike and lie as far apart as they did.
     fn place_of(&self, arrays: &[ArrayRequest], stored: &[Stored], moves: AgreedWay) -> Option<NewPlace> {
         if self.moves != moves || self.arrays.len() != arrays.len() || stored.len() != arrays.len() {
+            return None;
+        }
+        // Those that move as one ask for the same part of each.
+        let is_one = |of: &[ArrayRequest]| of.windows(2).all(|pair| pair[1].is_like(&pair[0]));
+        if !self.taken.iter().all(|(of, _)| is_one(&arrays[of.clone()])) {
             return None;
         }
         let (name, first) = (stored.first()?.object()?.0.name, stored.first()?.begin_of(None)?);
@@ -202,11 +209,15 @@ mod tests {
         calls
     }
 
+    fn as_then(earlier: &Earlier) -> Option<Decision> {
+        Some(earlier.decision.clone())
+    }
+
     #[test]
     fn what_comes_again_is_the_transfer_that_would_be_made_anew() {
         let (arrays, lie) = ([rows("c", 8..16), rows("d", 8..16)], [stored("g", 8192), stored("g", 8192 + 51_200)]);
         let mut calls = kept();
-        let (earlier, place) = calls.like(&arrays, &lie, way()).expect("it asks for the same");
+        let (earlier, place, _) = calls.like((&arrays, &lie), way(), as_then).expect("it asks for the same");
         assert_eq!((&*place.name, place.at), ("g", 8192));
         earlier.move_to(&place);
         let anew = transfer(&arrays, &groups(&arrays, lie.to_vec()), way().1, way().0).unwrap().0;
@@ -222,9 +233,14 @@ mod tests {
         let usual = || [rows("a", 0..8), rows("b", 0..8)];
         let mut other_type = usual();
         other_type[0].memory = vec![ElementType::native(Kind::Float32)];
-        let other = |arrays: &[ArrayRequest], lie: &[Stored], way| kept().like(arrays, lie, way).is_none();
+        let other = |arrays: &[ArrayRequest], lie: &[Stored], way| kept().like((arrays, lie), way, as_then).is_none();
         assert!(!other(&usual(), &lie, way()));
         assert!(other(&[rows("a", 0..8), rows("b", 0..9)], &lie, way()), "more of one");
+        assert!(
+            other(&[rows("a", 8..16), rows("b", 24..32)], &lie, way()),
+            "another part of each, and they move as one"
+        );
+        assert!(kept().like((&usual(), &lie), way(), |_| None).is_none(), "what would be chosen otherwise now");
         assert!(other(&[rows("a", 96..104), rows("b", 0..8)], &lie, way()), "more than there is");
         assert!(other(&usual()[..1], &lie[..1], way()), "fewer arrays");
         assert!(other(&other_type, &lie, way()), "another type");

@@ -4,7 +4,7 @@
 //! Below the facade, `HYPERSLAB_DIRECT` (`real::neighbour`) and `HYPERSLAB_MPI_ABI` (`real::mpi::find`) are about the machine.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Names the file that holds the profile of this machine. Empty or `none`: there is none.
@@ -100,8 +100,8 @@ pub(crate) fn memory_bytes() -> Option<u64> {
     })
 }
 
-/// What a control group lets its processes have, by version 2 or 1 (cgroups(7)); its name is that in the first hierarchy that
-/// counts memory. In a container, its root stands for it.
+/// What a control group and those above it let their processes have, by version 2 or 1 (cgroups(7)). In a container, the root
+/// stands for some of them.
 fn given(groups: &str) -> Option<u64> {
     let limits = groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -111,7 +111,8 @@ fn given(groups: &str) -> Option<u64> {
             _ if kinds.split(',').any(|kind| kind == "memory") => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
             _ => return Vec::new(),
         };
-        vec![format!("{at}{group}/{file}"), format!("{at}/{file}")]
+        let groups = Path::new(group.trim_start_matches('/')).ancestors();
+        groups.map(|group| Path::new(at).join(group).join(file)).collect()
     });
     limits.filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok()).min()
 }

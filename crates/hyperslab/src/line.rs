@@ -308,6 +308,11 @@ impl Line {
         drop(self.wait(State::is_empty));
     }
 
+    /// Whether there is no call before the next one.
+    pub(crate) fn is_idle(&self) -> bool {
+        lock(&self.state).is_empty()
+    }
+
     /// Sets bytes aside for a copy. Copies share `most`; a larger one is taken alone. This waits for calls before it as
     /// far as that needs.
     pub(crate) fn admit(&self, bytes: u64, most: u64) {

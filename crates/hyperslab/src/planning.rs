@@ -236,8 +236,7 @@ impl Planning {
         let memory = |number: usize| laid.get(number).cloned()?;
         let mut hasher = DefaultHasher::new();
         (hints, laid).hash(&mut hasher);
-        // Who is shown what was compared sees all of it.
-        let kind = transfer.kind().filter(|_| !plans.explains()).map(|kind| (kind, hasher.finish()));
+        let kind = transfer.kind().map(|kind| (kind, hasher.finish()));
         let known = kind.as_ref().and_then(|kind| self.kinds.get(kind));
         if let Some(choice) = known.and_then(|known| planner.choose_as(transfer, known, &memory)) {
             return Ok(choice);

@@ -29,6 +29,11 @@ impl Hasher for Rough {
         self.write_u64(number as u64);
     }
 
+    /// Which of several it is, as it is.
+    fn write_isize(&mut self, which: isize) {
+        self.0.write_isize(which);
+    }
+
     fn finish(&self) -> u64 {
         self.0.finish()
     }
@@ -37,12 +42,18 @@ impl Hasher for Rough {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyperslab_layout::Kind;
+    use std::collections::HashSet;
     use std::hash::Hash;
 
-    fn hashed(numbers: &[u64]) -> u64 {
+    fn finished(it: impl Hash) -> u64 {
         let mut rough = Rough::default();
-        numbers.hash(&mut rough);
+        it.hash(&mut rough);
         rough.finish()
+    }
+
+    fn hashed(numbers: &[u64]) -> u64 {
+        finished(numbers)
     }
 
     #[test]
@@ -55,5 +66,11 @@ mod tests {
         assert_eq!(hashed(&[1000, 3]), hashed(&[1001, 3]));
         assert_ne!(hashed(&[1000, 3]), hashed(&[1000, 4]));
         assert_ne!(hashed(&[1000, 3]), hashed(&[3, 1000]));
+    }
+
+    #[test]
+    fn types_are_not_alike() {
+        let kinds: HashSet<u64> = Kind::ALL.into_iter().map(finished).collect();
+        assert_eq!(kinds.len(), Kind::ALL.len());
     }
 }

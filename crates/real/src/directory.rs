@@ -304,7 +304,13 @@ impl Names for Directory {
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
         progress::note();
         let path = self.path(name);
-        let resized = regular::open(&path, true).and_then(|file| file.set_len(bytes));
+        let resized = regular::open(&path, true).and_then(|file| {
+            if bytes > file_bytes_max() {
+                // The system would send a signal, of which a program dies.
+                return Err(io::Error::from_raw_os_error(libc::EFBIG));
+            }
+            file.set_len(bytes)
+        });
         resized.map_err(|error| posix_fault("resizing", &path, &error))
     }
 
@@ -437,6 +443,14 @@ impl Directory {
         };
         removed.map_err(|error| self.failed("removing", name, &error))
     }
+}
+
+/// How long the system lets this program make a file \[B\].
+fn file_bytes_max() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the place is valid for the call, which fills it in or leaves it.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur
 }
 
 #[cfg(test)]

@@ -111,7 +111,15 @@ def told(verb: str, names: Any, where: str) -> str:
 def plain(comm: _core.Comm, options: Mapping[str, Any]) -> bool:
     """Whether a call has no option but a section, and nobody listens to what is told of it or sees how it goes."""
     few = not options or (len(options) == 1 and "section" in options)
-    return few and listener() is None and (comm.rank != 0 or not sys.stderr.isatty())
+    return few and listener() is None and not _shows(comm)
+
+
+def _shows(comm: _core.Comm) -> bool:
+    """Whether this rank shows a terminal how a call goes. A program may have closed its stderr, or have none."""
+    try:
+        return comm.rank == 0 and sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
 
 
 class attending:  # noqa: N801 (it reads as what it does; a class, since a generator takes longer than a short call)
@@ -235,11 +243,11 @@ def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:
     """Make a collective call, with a bar. What keeps its arguments from being handed over is an error on all ranks."""
     began = time.monotonic()
     with calling(comm, what):
-        if comm.rank != 0 or not sys.stderr.isatty():
-            result = call()
-        else:
+        if _shows(comm):
             with progress(comm, what):
                 result = call()
+        else:
+            result = call()
     # Short calls feel each step.
     if "logging" in sys.modules:
         called(comm, what, result, time.monotonic() - began)

@@ -72,10 +72,14 @@ impl File {
         }
     }
 
-    /// The shape of an array, if there is one of that name. Local.
+    /// The shape of an array, if there is one of that name and no request may change what there is. Local.
     pub fn shape_of(&self, name: &str) -> Option<Vec<u64>> {
-        let number = self.numbers(&[name]).ok()?;
-        Some(self.inside().form.array(number[0]).shape)
+        if !self.comm.line().is_idle() {
+            return None;
+        }
+        let inside = self.inside();
+        let number = inside.form.numbers_of(&[self.in_file(name)]).pop()??;
+        Some(inside.form.array(number).shape)
     }
 
     /// What an array is that this rank is about to read by itself. Local.

@@ -169,8 +169,8 @@ impl Putting {
         Err(Fault::new(FaultKind::Busy, text).about(path).hint("open it again, to see what it holds now"))
     }
 
-    /// Makes a new file so long that it holds what comes. Where nothing is durable, twice as long as it was, which takes no room
-    /// on the disk: array after array comes, and when the file is closed it gets its length.
+    /// Makes a new file so long that it holds what comes. Where nothing is durable, longer than that, up to twice as long as it
+    /// was, which takes no room on most disks: array after array comes, and when the file is closed it gets its length.
     fn make_longer(&self) -> Result<(), Fault> {
         let File { directory, hidden, options, .. } = &self.file;
         let length = self.file.inside().begun.as_ref().map_or(0, |(_, length)| *length);
@@ -178,7 +178,7 @@ impl Putting {
         if goes_ahead && self.end <= length {
             return Ok(());
         }
-        let ahead = self.end.max(length.saturating_mul(2));
+        let ahead = self.end.saturating_add(length.min(64 << 20));
         let mut longer = self.end;
         // Files may not become as long.
         if goes_ahead && directory.resize(hidden, ahead).is_ok() {

@@ -55,6 +55,9 @@ impl Planner<'_> {
     /// choice would be worth a longer search.
     pub fn choose_as(&self, transfer: &Arc<Transfer>, other: &Choice, memory: Memory<'_>) -> Option<Choice> {
         let Choice { parameters, .. } = other;
+        if transfer.asks.iter().any(|ask| ask.stored.fault().is_some()) {
+            return None;
+        }
         parameters.strategy.feasible(transfer, parameters).ok()?;
         let price = self.price(transfer, parameters, memory, Effort::QUICK);
         let is_brief = |price: &Price| price.seconds() * STEPS_A_SECOND <= STEPS_MIN;
