@@ -174,6 +174,9 @@ impl PosixStore {
             Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.read => {
                 files.read_at_hand(object, moves)
             }
+            Request::ReadWhole { object, moves, checksum } if moves.bytes() <= self.at_once_bytes_max.read => {
+                files.read_whole_at_hand(object, moves, *checksum)
+            }
             Request::Write { object, moves, direct: false, durability }
                 if moves.bytes() <= self.at_once_bytes_max.write =>
             {

@@ -12,7 +12,7 @@ use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Moves, Outcome};
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -61,13 +61,26 @@ pub(super) fn open(path: &Path) -> Option<File> {
     file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
 }
 
+/// Whether all of a file is in the system's cache, so that reading it does not wait for its disk (cachestat(2), Linux 6.5). It may
+/// leave the cache meanwhile, and then that disk is waited for.
+pub(super) fn is_cached(file: &File) -> bool {
+    let Ok(length) = file.metadata().map(|metadata| metadata.len()) else { return false };
+    // From where on, and how far; then how many pages are there, dirty, on their way, gone, and gone of late. The number of the
+    // call, which is the same on all processors, the library of C does not name.
+    let (range, mut pages) = ([0, length], [0u64; 5]);
+    // SAFETY: both places are valid for the call, and as large as it takes them to be; no flags.
+    let failed = unsafe { libc::syscall(451, file.as_raw_fd(), &raw const range, &raw mut pages, 0) };
+    // SAFETY: asks the system for a number.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
+    failed == 0 && pages[0].saturating_mul(page) >= length
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View};
     use hyperslab_pack::Memory;
     use std::io;
-    use std::os::fd::AsRawFd;
     use std::sync::Arc;
 
     fn moves(memory: &Memory, at: u64, count: u64) -> Moves {
@@ -88,6 +101,20 @@ mod tests {
         // SAFETY: the piece is one byte that lives until after the call.
         let read = unsafe { libc::preadv2(file.as_raw_fd(), &raw const piece, 1, 0, libc::RWF_NOWAIT) };
         read < 0 && unknown(io::Error::last_os_error())
+    }
+
+    #[test]
+    fn a_file_that_was_just_written_is_cached_and_one_with_holes_is_not() {
+        let path = std::env::temp_dir().join(format!("hyperslab-is-cached-{}", std::process::id()));
+        std::fs::write(&path, vec![1; 100_000]).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let mut none = [0u64; 5];
+        // SAFETY: as in `is_cached`, of no bytes.
+        let known = unsafe { libc::syscall(451, file.as_raw_fd(), [0u64; 2].as_ptr(), &raw mut none, 0) };
+        assert_eq!(is_cached(&file), known == 0, "an older kernel knows nothing of it");
+        file.set_len(10_000_000).unwrap();
+        assert!(!is_cached(&file), "nobody has read what is behind");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

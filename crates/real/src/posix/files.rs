@@ -406,12 +406,33 @@ impl Files {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
             Err(error) => return Err(doing.failed("", &error)),
         };
+        self.whole_of((&file, &path), moves, checksum)
+    }
+
+    /// The same of an object that is open, and on this host; `None` where it is not in the cache, or not there.
+    pub(super) fn read_whole_at_hand(
+        &mut self,
+        object: &Object,
+        moves: &Moves,
+        checksum: bool,
+    ) -> Option<Result<Outcome, Fault>> {
+        if self.is_striped(object) {
+            return None;
+        }
+        let path = self.path(object);
+        let file = at_once::open(&path)?;
+        self.ask_about(&path, &file);
+        (self.is_at_hand(&path) && at_once::is_cached(&file)).then(|| self.whole_of((&file, &path), moves, checksum))
+    }
+
+    fn whole_of(&mut self, (file, path): (&File, &Path), moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
+        let doing = Doing { verb: "reading", path };
         let length = file.metadata().map_err(|error| doing.failed("", &error))?.len();
         let expected = moves.bytes() + if checksum { 4 } else { 0 };
         if length != expected {
             return Err(doing.corrupt(&format!("{expected} B"), &format!("{length} B")));
         }
-        let reader = ChecksumReader::new(&file, Doing { verb: "reading", path: &path }, &mut self.scratch, checksum);
+        let reader = ChecksumReader::new(file, Doing { verb: "reading", path }, &mut self.scratch, checksum);
         let (sum, calls) = reader.whole(moves)?;
         if let Some(found) = sum {
             let mut trailer = [0; 4];
