@@ -52,6 +52,8 @@ __all__ = ["Moving", "Report"]
 class Moving:
     """What is open and holds arrays, as far as their elements move; a part of `Group`."""
 
+    _looks_alone = False  # whether each rank looks at arrays by itself
+
     def __init__(self, core: _core.Target, comm: _core.Comm, changes: Changes | None = None) -> None:
         self._core = core
         self._comm = comm
@@ -166,9 +168,7 @@ class Moving:
         with calling(self._comm, what):
             _options.check("write", options, _options.WriteOptions)
             asks, given = self._prepare_write(name, array, dist, options)
-        report = run(lambda: self._core.write(asks, given), self._comm, what)
-        self._changes.count += 1
-        return report
+        return self._done(run(lambda: self._core.write(asks, given), self._comm, what))
 
     @_options.keywords(_options.WriteOptions)
     def iwrite(
@@ -322,10 +322,8 @@ class Moving:
             if axis < 0:
                 message = f"there is no dimension {options.get('axis')} to append along"
                 raise InvalidError(message)
-            given: _core._WriteKeywords = {
-                "casting": str(options.get("casting", "same_kind")),
-                "strategy": options.get("strategy"),
-            }
+            casting, strategy = str(options.get("casting", "same_kind")), options.get("strategy")
+            given: _core._WriteKeywords = {"casting": casting, "strategy": strategy}
         report = run(lambda: self._core.append(asks, axis, given), self._comm, what)
         self._changes.count += 1
         return report
@@ -485,7 +483,9 @@ class Moving:
         # Of an array that has changed since, neither a section nor `out` may be checked against what it was.
         fresh = section is not None or (out is not None and dist is None)
         # What does not block cannot ask the others; what requests under way make is known here.
-        infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self._info(each) for each in names}
+        known = targets if self._looks_alone and section is None and dist is not None else {}
+        asked = [each for each in names if each not in known]
+        infos = self._look_at(asked, "read", fresh=fresh) if blocks else {each: self._info(each) for each in asked}
         parts = {} if section is None else {each: section_in(section, info) for each, info in infos.items()}
         each_dist = dists_of(dist, names)
         for each in names:

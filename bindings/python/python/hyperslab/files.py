@@ -166,6 +166,7 @@ class RawFile(Group):
     """
 
     _unfinished_means = "its bytes may be old or new"
+    _looks_alone = True
 
     def __init__(self, core: _core.Target, comm: _core.Comm) -> None:
         super().__init__(core, comm)
