@@ -256,7 +256,7 @@ impl Call {
                     (None, locals) => Lying::of_locals(locals.as_deref().unwrap_or_default()),
                 },
                 casting: self.casting,
-                moves: (self.direction, self.policies, self.at.1),
+                moves: self.moves(),
                 servers: served::has_servers(party).then(|| (party.size(), party.limits)),
                 repeats: self.repeats.clone(),
             };

@@ -1,5 +1,5 @@
-//! The environment variables that the facade reads, all of them here. What a transfer does follows from them only through
-//! what rank 0 decides.
+//! The environment variables that the facade reads, all of them here, and how much memory there is. What a transfer does follows
+//! from them only through what rank 0 decides.
 //!
 //! Below the facade, `HYPERSLAB_DIRECT` (`real::neighbour`) and `HYPERSLAB_MPI_ABI` (`real::mpi::find`) are about the machine.
 
