@@ -327,6 +327,36 @@ fn a_reply_that_is_lost_or_late_changes_nothing() {
     }
 }
 
+/// Another program sweeps away what a dead one left, or carries it out, does the same, and one of its requests is late.
+fn sweep_late(name: &str, deed: &Deed, after: u64) {
+    for number in 0.. {
+        let (place, said) = (deed.place(), format!("{name}, death after {after} changes, change {number} is late"));
+        let (one, other) = (place.program(), place.program());
+        one.dies(Death { after, late: false, known: true });
+        on_ranks(|comm| drop((deed.run)(comm, &one, 2.0)));
+        other.disturb(number, Trouble::Late);
+        let result = on_ranks(|comm| (deed.run)(comm, &other, 3.0)).remove(0);
+        let was_decided = result.as_ref().is_err_and(|error| error.kind() == FaultKind::Exists);
+        assert!(result.is_ok() || was_decided, "{said}: {result:?}");
+        let before = deed.seen(&place);
+        place.deliver();
+        assert_eq!(deed.seen(&place), before, "{said}");
+        if other.changes().len() as u64 <= number {
+            return;
+        }
+    }
+}
+
+#[test]
+fn what_is_made_where_a_dead_program_was_swept_away_outlives_late_requests() {
+    for (name, deed) in DEEDS {
+        // Before chunks, among them, and about to publish.
+        for after in [3, 6, 8, 11] {
+            sweep_late(name, deed, after);
+        }
+    }
+}
+
 /// While a program is stopped before one of its changes, another one does the same in its place; then it goes on.
 fn overtake(name: &str, deed: &Deed, known: bool) {
     for after in 0.. {

@@ -47,7 +47,7 @@ pub struct Page {
 /// several puts with the same condition one is carried out.
 ///
 /// Not promised: that a request that failed was not carried out. It may have been, and may yet be, at any time, even after a
-/// second one like it. So every put has a condition.
+/// second one like it. So every put and every delete has a condition.
 ///
 /// [`conformance::buckets::bucket`](crate::conformance::buckets::bucket) tests an implementation.
 pub trait Bucket: Send + Sync {
@@ -74,11 +74,11 @@ pub trait Bucket: Send + Sync {
     /// # Errors
     /// When the storage does not tell.
     fn list(&self, prefix: &str, after: Option<&str>, delimited: bool) -> Result<Page, Fault>;
-    /// Deletes an object; nothing there is fine.
+    /// Deletes an object, if it still is this version; that it is gone or another one has its key is fine.
     ///
     /// # Errors
     /// When no reply says whether it was done.
-    fn delete(&self, key: &str) -> Result<(), Fault>;
+    fn delete(&self, key: &str, version: &str) -> Result<(), Fault>;
 
     /// 32 hexadecimal digits that nobody who uses the bucket was ever given or will be.
     fn token(&self) -> String;

@@ -57,7 +57,7 @@ struct StoredObject {
 /// A change that was asked for.
 enum BucketChange {
     Put { key: String, content: Arc<[u8]>, tags: Tags, when: When },
-    Delete { key: String },
+    Delete { key: String, version: String },
 }
 
 impl BucketChange {
@@ -65,7 +65,7 @@ impl BucketChange {
         match self {
             BucketChange::Put { key, when: When::Absent, .. } => format!("put '{label}/{key}' if absent"),
             BucketChange::Put { key, .. } => format!("put '{label}/{key}' if unchanged"),
-            BucketChange::Delete { key } => format!("delete '{label}/{key}'"),
+            BucketChange::Delete { key, .. } => format!("delete '{label}/{key}'"),
         }
     }
 }
@@ -92,9 +92,10 @@ impl BucketState {
                 self.objects.insert(key.clone(), kept);
                 Some(version)
             }
-            BucketChange::Delete { key } => {
+            BucketChange::Delete { key, version } => {
+                let kept = self.objects.get(key).filter(|kept| kept.version == *version)?.version.clone();
                 self.objects.remove(key);
-                Some(String::new())
+                Some(kept)
             }
         }
     }
@@ -321,8 +322,8 @@ impl Bucket for ObjectMemory {
         Ok(page)
     }
 
-    fn delete(&self, key: &str) -> Result<(), Fault> {
-        self.change(BucketChange::Delete { key: key.into() }).map(drop)
+    fn delete(&self, key: &str, version: &str) -> Result<(), Fault> {
+        self.change(BucketChange::Delete { key: key.into(), version: version.into() }).map(drop)
     }
 
     /// The bucket is in one process, in which a count is enough.
@@ -426,5 +427,18 @@ mod tests {
         assert_eq!(memory.get("z", None).unwrap().unwrap().1, b"1");
         memory.deliver();
         assert_eq!(memory.get("z", None).unwrap().unwrap().1, b"2", "the put in which it died was under way");
+    }
+
+    #[test]
+    fn a_late_delete_takes_nothing_that_came_after_it() {
+        let memory = ObjectMemory::new();
+        let bucket: &dyn Bucket = &memory;
+        bucket.place_last("x", b"1", &Tags::new()).unwrap();
+        memory.disturb(0, Trouble::Late);
+        bucket.remove("x").unwrap();
+        assert_eq!(memory.head("x").unwrap(), None, "it asked again");
+        bucket.place_last("x", b"1", &Tags::new()).unwrap();
+        assert_eq!(memory.deliver(), 1);
+        assert_eq!(memory.get("x", None).unwrap().unwrap().1, b"1");
     }
 }

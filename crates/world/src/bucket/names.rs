@@ -357,12 +357,11 @@ impl Names for BucketNames {
 impl BucketNames {
     /// Puts what an object shall hold from now on; deletes it, if nothing. Returns whether it was still as it was.
     fn put_changed(&self, key: &str, after: &[u8], when: &When) -> Result<bool, Fault> {
-        let placed = self.bucket().place(key, after, &Tags::new(), when)?;
-        let ours = matches!(placed, PutOutcome::Ours(_));
-        if ours && after.is_empty() {
-            self.bucket().remove(key)?;
+        let PutOutcome::Ours(version) = self.bucket().place(key, after, &Tags::new(), when)? else { return Ok(false) };
+        if after.is_empty() {
+            self.bucket().remove_version(key, &version)?;
         }
-        Ok(ours)
+        Ok(true)
     }
 }
 

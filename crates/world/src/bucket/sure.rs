@@ -81,11 +81,22 @@ impl dyn Bucket + '_ {
         Err(Fault::new(crate::FaultKind::Busy, text))
     }
 
-    /// Deletes an object, and asks again where there is no reply.
+    /// Deletes what has the key now, and nothing that comes later.
+    ///
+    /// # Errors
+    /// When no request has got a reply.
+    pub fn remove(&self, key: &str) -> Result<(), Fault> {
+        match persist(|| self.head(key))? {
+            Some(head) => self.remove_version(key, &head.version),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes this version of an object, and asks again where there is no reply.
     ///
     /// # Errors
     /// When no request has got one.
-    pub fn remove(&self, key: &str) -> Result<(), Fault> {
-        persist(|| self.delete(key))
+    pub fn remove_version(&self, key: &str, version: &str) -> Result<(), Fault> {
+        persist(|| self.delete(key, version))
     }
 }

@@ -70,10 +70,10 @@ impl ByMetadata {
     /// Deletes objects below a name that one of these attempts put.
     pub(super) fn delete_of(&self, names: &dyn Names, name: &str, attempts: &[Arc<str>]) -> Result<(), Fault> {
         for (key, _) in self.below(names, name)? {
-            let head = self.bucket.head(&key)?;
-            let of = head.as_ref().and_then(|head| head.tags.get(ATTEMPT_TAG));
+            let Some(head) = self.bucket.head(&key)? else { continue };
+            let of = head.tags.get(ATTEMPT_TAG);
             if of.is_some_and(|of| attempts.iter().any(|known| **known == **of)) {
-                self.bucket().remove(&key)?;
+                self.bucket().remove_version(&key, &head.version)?;
             }
         }
         Ok(())

@@ -190,7 +190,7 @@ impl ByMetadata {
             let Some(head) = self.bucket.head(&key)? else { continue };
             match head.tags.get(ATTEMPT_TAG) {
                 Some(attempt) => {
-                    self.bucket().remove(&key)?;
+                    self.bucket().remove_version(&key, &head.version)?;
                     if !swept.iter().any(|known| **known == **attempt) {
                         swept.push(attempt.as_str().into());
                     }
