@@ -1,8 +1,9 @@
-//! The plainest calls: one array of NumPy's, held as a distribution says, of which a section moves at most, and no other option.
+//! The plainest calls: arrays of NumPy's, held as distributions say, of one of which a section moves at most, and no other
+//! option.
 //!
-//! What the public package asks of arguments before a call takes longer than a small call does, above all where ranks share
-//! cores and none of that is in the processor's cache. Of these nothing has to be asked. Whatever is not as plain goes the
-//! long way, on this rank alone: what ranks say to each other is the same.
+//! What the public package asks of arguments before a call takes longer than a small call does, and of hundreds of arrays longer
+//! than they take to move, above all where ranks share cores and none of that is in the processor's cache. Of these nothing has
+//! to be asked. Whatever is not as plain goes the long way, on this rank alone: what ranks say to each other is the same.
 
 use crate::arrays::{RawPick, usual};
 use crate::layout::Distribution;
@@ -19,6 +20,12 @@ pub(crate) struct Plain {
     pub(crate) local: LocalArray,
 }
 
+/// Who holds what, where a distribution says it.
+fn spread(dist: &Bound<'_, PyAny>) -> Option<Arc<Ownership>> {
+    let core = dist.getattr(intern!(dist.py(), "_core")).ok()?;
+    Some(core.cast_exact::<Distribution>().ok()?.get().0.clone())
+}
+
 impl Plain {
     /// The array of a call with these arguments, if they are so plain.
     pub(crate) fn of(
@@ -27,25 +34,38 @@ impl Plain {
         array: &Bound<'_, PyAny>,
         writable: bool,
     ) -> Option<Plain> {
-        let name = name.cast_exact::<PyString>().ok()?.to_str().ok()?;
-        let core = dist.getattr(intern!(dist.py(), "_core")).ok()?;
-        let held = core.cast_exact::<Distribution>().ok()?.get().0.clone();
-        let local = usual(array, writable)?;
-        Some(Plain { name: name.into(), held, local })
+        Plain::held(name, spread(dist)?, array, writable)
     }
 
-    /// The same where a mapping of names to arrays is given, with the distribution behind it.
-    pub(crate) fn of_mapping(
+    fn held(name: &Bound<'_, PyAny>, held: Arc<Ownership>, array: &Bound<'_, PyAny>, writable: bool) -> Option<Plain> {
+        let name = name.cast_exact::<PyString>().ok()?.to_str().ok()?;
+        Some(Plain { name: name.into(), held, local: usual(array, writable)? })
+    }
+
+    /// The arrays of a call that writes one, or a mapping of names to arrays, with one distribution behind it or a mapping of
+    /// names to such.
+    pub(crate) fn each(
         name: &Bound<'_, PyAny>,
         array: &Bound<'_, PyAny>,
         dist: &Bound<'_, PyAny>,
-    ) -> Option<Plain> {
-        let Ok(mapping) = name.cast_exact::<PyDict>() else { return Plain::of(name, dist, array, false) };
-        if mapping.len() != 1 || !(array.is_none() || dist.is_none()) {
+    ) -> Option<Vec<Plain>> {
+        let Ok(arrays) = name.cast_exact::<PyDict>() else { return Some(vec![Plain::of(name, dist, array, false)?]) };
+        let dist = match (array.is_none(), dist.is_none()) {
+            (true, _) => dist,
+            (false, true) => array,
+            (false, false) => return None,
+        };
+        if arrays.is_empty() {
             return None;
         }
-        let (name, value) = mapping.iter().next()?;
-        Plain::of(&name, if dist.is_none() { array } else { dist }, &value, false)
+        let Ok(dists) = dist.cast_exact::<PyDict>() else {
+            let held = spread(dist)?;
+            return arrays.iter().map(|(name, array)| Plain::held(&name, held.clone(), &array, false)).collect();
+        };
+        let of = |(name, array): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Plain::of(&name, &dists.get_item(&name).ok()??, &array, false)
+        };
+        if dists.len() == arrays.len() { arrays.iter().map(of).collect() } else { None }
     }
 
     /// What moves of an array of a file, if the file has one of that name: all of it, or a section of slices and indices.

@@ -145,7 +145,7 @@ impl Target {
         self.with(py, move |target| target.write(&asks, &options)).map(Report)
     }
 
-    /// Writes one array, where that is as plain as can be; else nothing happens, and nothing is returned.
+    /// Writes arrays, where that is as plain as can be; else nothing happens, and nothing is returned.
     #[pyo3(signature = (name, array, dist, section=None))]
     fn write_plain(
         &self,
@@ -155,17 +155,19 @@ impl Target {
         dist: &Bound<'_, PyAny>,
         section: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<Report>> {
-        let Some((plain, opened)) = Plain::of_mapping(name, array, dist).zip(self.lock().clone()) else {
+        let Some((each, opened)) = Plain::each(name, array, dist).zip(self.lock().clone()) else {
             return Ok(None);
         };
         let mut options = WriteOptions::default();
         if section.is_some_and(|section| !section.is_none()) {
-            let Some(selected) = opened.file().and_then(|file| plain.selected(file, section)) else { return Ok(None) };
+            let one =
+                if let [one] = &*each { opened.file().and_then(|file| one.selected(file, section)) } else { None };
+            let Some(selected) = one else { return Ok(None) };
             options.section = selected;
         }
-        let Plain { name, held, local } = plain;
-        let ask = ArrayWrite { name, arrays: vec![local], holding: Some(held) };
-        let written = py.detach(|| opened.arrays().write(&[ask], &options));
+        let ask = |Plain { name, held, local }| ArrayWrite { name, arrays: vec![local], holding: Some(held) };
+        let asks: Vec<ArrayWrite> = each.into_iter().map(ask).collect();
+        let written = py.detach(|| opened.arrays().write(&asks, &options));
         written.map(|report| Some(Report(report))).map_err(|error| raise(py, error))
     }
 
