@@ -426,6 +426,10 @@ impl Names for Directory {
         Ok(())
     }
 
+    fn sync_content(&self, name: &str) -> Result<(), Fault> {
+        self.doing("syncing", name, |spot| spot.open_to_sync()?.sync_all())
+    }
+
     fn sync(&self, name: &str) -> Result<(), Fault> {
         progress::note();
         let path = self.path(name);

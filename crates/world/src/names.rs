@@ -122,7 +122,7 @@ pub struct Extent {
 /// The path of the root itself may contain symbolic links. Below it, what reads follows them; what makes, writes, renames
 /// or removes does not, and fails where one is in its way.
 ///
-/// Nothing survives a loss of power but files written with `sync`, and what [`Names::sync_files`] and [`Names::sync`]
+/// Nothing survives a loss of power but files written with `sync`, and what [`Names::sync_files`] and its like
 /// were called for after the change; where nothing survives the process, these do nothing. Not promised: that two
 /// callers may change the same names at once, that a change is undone when it fails half-way, that a file that was
 /// removed gives its space back while somebody has it open, or that [`Names::exchange`] can be done at all.
@@ -338,6 +338,10 @@ pub trait Names: Send + Sync {
 
     /// Makes small files and their names durable, in as few calls as the system allows.
     fn sync_files(&self, names: &[String]) -> Result<(), Fault>;
+    /// Makes what a file holds durable, and perhaps its name.
+    fn sync_content(&self, name: &str) -> Result<(), Fault> {
+        self.sync_files(&[name.to_string()])
+    }
     /// Makes the names in a directory durable.
     fn sync(&self, name: &str) -> Result<(), Fault>;
 }

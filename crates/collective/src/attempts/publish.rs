@@ -22,10 +22,14 @@ impl Opening {
     pub fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
         let (from, to) = (self.file(), self.home.base.clone());
         if self.durable {
-            // Ranks sync what they write, and may have written nothing. By the list of owners, an opening finds what is left to
-            // do of a file that has parts in several places.
-            let owners = Some(self.home.owners()).filter(|_| self.names().parts() > 1);
-            self.names().sync_files(&[Some(from.clone()), owners].into_iter().flatten().collect::<Vec<_>>())?;
+            // Ranks sync what they write, and may have written nothing.
+            if self.names().parts() > 1 {
+                // By the list of owners, an opening finds what is left to do of a file that has parts in several places.
+                self.names().sync_files(&[from.clone(), self.home.owners()])?;
+            } else {
+                // Its hidden name need not last: after a crash, what is being renamed has one of the two names, or none.
+                self.names().sync_content(&from)?;
+            }
         }
         let taken = || {
             let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
