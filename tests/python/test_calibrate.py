@@ -32,6 +32,7 @@ BOUNDS = {
     "processor.piece": (0, 1e-3),
     "messages.send": (0, 1e-1),
     "processor.turn": (0, 1e-6),
+    "processor.touch_rate": (1e6, 1e12),
     "measured.neighbours.message": (0, 1e-1),
     "measured.neighbours.rate": (1e7, 1e12),
     "measured.neighbours.wake": (1e-7, 1),
@@ -107,7 +108,20 @@ def test_threads_are_measured(by_threads: tuple[Path, dict[str, Any]]) -> None:
     assert told["launched"]["wire"] == "threads"
     assert "by threads" in constants["messages.send"].source
     kernels = {series["kernel"] for series in told["series"]}
-    expected = {"copy", "turn", "plan", "encode", "write", "sync", "cold", "message", "echo", "own-file", "agree"}
+    expected = {
+        "copy",
+        "turn",
+        "touch",
+        "plan",
+        "encode",
+        "write",
+        "sync",
+        "cold",
+        "message",
+        "echo",
+        "own-file",
+        "agree",
+    }
     assert expected <= kernels
     assert all(min(series["seconds"]) > 0 for series in told["series"])
 
@@ -277,6 +291,7 @@ def made_up() -> list[dict[str, Any]]:
     ]
     turned = [2**21 // size for size in (1, 2, 4, 8)]
     made += [series("turn", "near", runs * 2e-10 + 2**21 / 8e9, bytes=2**21, runs=runs) for runs in turned]
+    made += [series("touch", "near", 2**21 / 2e9, bytes=2**21)]
     for way, start, rate in (("near", 4e-6, 8e9), ("wire", 6e-6, 2e9), ("far", 1e-5, 1e9)):
         for nbytes in (64, 4096, 1 << 18, 1 << 22):
             made.append(series("message", way, start + nbytes / rate, bytes=nbytes, runs=1, in_slot=0))
@@ -320,6 +335,7 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
         "network.latency": 2e-5,
         "network.link_rate": 4e9,
         "processor.turn": 2e-10,
+        "processor.touch_rate": 2e9,
         "measured.neighbours.message": 4e-6,
         "measured.neighbours.rate": 8e9,
         "measured.neighbours.run": 5e-8,

@@ -399,7 +399,7 @@ def test_explain_tells_who_moves_what() -> None:
     assert told["strategy"] != "independent"
     assert sum(row["elements"] for table in told["rounds"] for row in table["ranks"]) == 64 * 64
     prices = [one["predicted"] for one in told["candidates"]]
-    seconds = [price["seconds"] + price["later_seconds"] for price in prices]
+    seconds = [price["seconds"] + price["later_seconds"] + price["first_seconds"] for price in prices]
     assert seconds == sorted(seconds)
     assert "advice" in told
     assert told["predicted"]["seconds"] == pytest.approx(sum(told["predicted"]["phases"].values()))

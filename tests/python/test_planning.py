@@ -337,7 +337,7 @@ def test_durable_writes_go_past_the_cache_where_that_was_measured_to_be_faster(t
     profile, built_in = tmp_path / "machine.toml", hs._core.default_profile()
     rate = 'direct_write_rate = { is = "1.9 GB/s"'
     assert rate in built_in
-    profile.write_text(built_in.replace(rate, rate.replace("1.9", "3.0")))
+    profile.write_text(built_in.replace(rate, rate.replace("1.9", "6.0")))
     assert chosen_with(profile, tmp_path / "a.raw") == ["disk-directed"]
     assert chosen_with(profile, tmp_path / "a.raw", "cached") != ["disk-directed"]
     # Chunks are files that are made durable one by one.

@@ -135,6 +135,8 @@ struct Plan {
     /// For what else it was chosen: what the user wants, and what becomes of that; how arrays lie in memory.
     wanted: (Preference, Preference),
     laid: Vec<Option<MemoryLayout>>,
+    /// Whether the transfer has come again, so that it may use buffers that cost something the first time.
+    again: bool,
 }
 
 /// What was chosen, until it is known how long it took.
@@ -175,17 +177,17 @@ pub(crate) fn decided(
     (transfer.fingerprint(), asked, &hints, laid).hash(&mut hasher);
     let key = hasher.finish();
     let plan = match planning.plans.get(&key).cloned() {
-        Some(known) => known,
+        Some(known) if known.again => known,
+        Some(known) => {
+            let choice = known.choice.again(&transfer).unwrap_or_else(|| known.choice.clone());
+            let (kind, wanted, laid) = (known.kind.clone(), known.wanted.clone(), known.laid.clone());
+            planning.keep(key, Plan { kind, choice, wanted, laid, again: true })
+        }
         None => {
             // Dedicated servers narrow hints, but that is not the user's doing.
             let (kind, wanted) = (kind(&transfer, asked), (asked.clone(), hints.clone()));
             let choice = planning.chosen(plans, &transfer, &hints, laid).map_err(|no| refused(no, &hints, held))?;
-            if planning.plans.len() >= PLANS_MAX {
-                planning.plans.clear();
-            }
-            let plan = Arc::new(Plan { kind, choice, wanted, laid: laid.to_vec() });
-            planning.plans.insert(key, plan.clone());
-            plan
+            planning.keep(key, Plan { kind, choice, wanted, laid: laid.to_vec(), again: false })
         }
     };
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
@@ -212,6 +214,9 @@ pub(crate) fn decided_again(
     }
     let mut planning = plans.kept();
     let plan = planning.plans.get(&before.plan)?.clone();
+    if !plan.again {
+        return None;
+    }
     let (asked, then) = &plan.wanted;
     let as_then = asked == hints && then.cached == (hints.cached || has_no_cache(place)) && plan.laid == laid;
     as_then.then(|| planning.decide(before.plan, &plan, 0).1)
@@ -223,6 +228,15 @@ fn has_no_cache(place: &str) -> bool {
 }
 
 impl Planning {
+    fn keep(&mut self, key: u64, plan: Plan) -> Arc<Plan> {
+        if self.plans.len() >= PLANS_MAX {
+            self.plans.clear();
+        }
+        let plan = Arc::new(plan);
+        self.plans.insert(key, plan.clone());
+        plan
+    }
+
     /// Chooses for a transfer: as before for one of its kind, where that was chosen among all.
     fn chosen(
         &mut self,
@@ -238,7 +252,11 @@ impl Planning {
         (hints, laid).hash(&mut hasher);
         let kind = transfer.kind().map(|kind| (kind, hasher.finish()));
         let known = kind.as_ref().and_then(|kind| self.kinds.get(kind));
-        if let Some(choice) = known.and_then(|known| planner.choose_as(transfer, known, &memory)) {
+        let as_known = |known: &Choice| {
+            let again = known.again(transfer);
+            planner.choose_as(transfer, again.as_ref().unwrap_or(known), &memory)
+        };
+        if let Some(choice) = known.and_then(as_known) {
             return Ok(choice);
         }
         let choose = |hints: &Preference| planner.choose(transfer, hints, &memory);

@@ -79,7 +79,7 @@ fn ranks_measure_together() {
             assert_eq!(kernels(&told.unwrap()), ["own-file", "one-file", "own-sync", "one-sync", "create-together"]);
         }
         for told in on(ranks, Together::Copies, &place.0, &[]) {
-            assert_eq!(kernels(&told.unwrap()), ["copy", "turn"]);
+            assert_eq!(kernels(&told.unwrap()), ["copy", "turn", "touch"]);
         }
         assert!(place.is_empty());
     }

@@ -5,11 +5,12 @@
 //! 3. The strategies that come near the best are varied, one parameter after another: number of servers, size of
 //!    subchunks, slots, runs that go straight. What gets cheaper is kept.
 //! 4. Of candidates as cheap as the best, as far as the model can tell, the simplest is taken; on a real machine, direct I/O
-//!    must be clearly cheaper.
+//!    must be clearly cheaper. The first time counts what buffers cost that are new; when a transfer comes again, it does not.
 //!
 //! Looking at programs takes time, so there is an allowance of steps that follows from the price itself: at most about
 //! 1 % of what the transfer takes, or 1 ms. The planner knows no clock; the same questions get the same answers.
 
+mod again;
 mod candidates;
 mod choice;
 mod layouts;

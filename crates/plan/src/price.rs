@@ -65,7 +65,8 @@ impl<'a> Pricing<'a> {
     pub(crate) fn price(&self, parameters: &Parameters, effort: Effort) -> Price {
         let costs = Costs::new(self.priced, self.transfer, parameters);
         let mut busy = Busy::default();
-        let (mut exchange, mut storage, mut waited, mut buffer_bytes, mut looked_at) = (0.0, 0.0, 0.0, 0, 0);
+        let (mut exchange, mut storage, mut waited) = (0.0, 0.0, 0.0);
+        let (mut buffer_bytes, mut touched_bytes, mut looked_at) = (0, 0, 0);
         for (class, memories) in self.classes.iter().zip(&self.memories) {
             let timed = pipeline::time(&costs, class, parameters, memories, effort, &mut busy);
             busy.end_class();
@@ -73,6 +74,7 @@ impl<'a> Pricing<'a> {
             storage += timed.storage_ns;
             waited += timed.waited_ns;
             buffer_bytes = buffer_bytes.max(timed.buffer_bytes);
+            touched_bytes = touched_bytes.max(timed.touched_bytes);
             looked_at += timed.looked_at;
         }
         busy.servers_take(exchange + storage, waited);
@@ -96,7 +98,7 @@ impl<'a> Pricing<'a> {
         let open = costs.agreement_ns() + costs.preparing_ns(self.transfer, parameters);
         let close = costs.agreement_ns() + costs.publishing_ns();
         let phases = [open, exchange, storage, sync, close];
-        let first_ns = costs.touching_ns(parameters, buffer_bytes);
+        let first_ns = costs.touching_ns(parameters, touched_bytes);
         Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, later_ns, first_ns, looked_at }
     }
 }

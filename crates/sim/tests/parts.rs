@@ -29,6 +29,7 @@ fn free() -> Profile {
             copy_rate: 1e18,
             run_ns: 0.0,
             turn_ns: 0.0,
+            touch_rate: 1e18,
             code_rate: 1e18,
             step_ns: 0.0,
             piece_ns: 0.0,

@@ -153,12 +153,17 @@ def _processor(it: _Numbers, times: Times, together: int) -> None:
         it.measured(
             "processor.copy_rate", rate_text(longest(many)), f"copies of runs of 2 MiB into a slot, {by}{alone}"
         )
-        said = f"copies of runs of 8 B to 8 KiB, four times as far apart, {by}"
-        it.measured("processor.run", time_text(fit(points, _bytes, _runs)[1]), said)
+        said = f"copies of runs of 32 B to 8 KiB, four times as far apart, {by}"
+        # Shorter ones are words, which cost as those that are transposed.
+        longer = [point for point in points if point.at["bytes"] > 8 * point.at["runs"]]
+        it.measured("processor.run", time_text(fit(longer, _bytes, _runs)[1]), said)
         turned = times.points("turn", many)
         if turned:
             said = f"copies that turn over two dimensions of elements of 1 to 8 B, less their bytes, {by}"
             it.measured("processor.turn", time_text(_each_run(turned, 0.0, 1 / longest(many))), said)
+        for point in times.points("touch", many):
+            said = f"filling {point.at['bytes'] / 2**20:g} MiB of new memory, {by}"
+            it.measured("processor.touch_rate", rate_text(point.at["bytes"] / point.seconds), said)
     encoded, decoded = times.points("encode"), times.points("decode")
     if encoded and decoded:
         coding, decoding = (point.at["bytes"] / point.seconds for point in (*encoded, *decoded))

@@ -103,7 +103,7 @@ def merged(ranks: Sequence[Sequence[Series]]) -> list[Series]:
         found.setdefault(key, []).append(series)
     whole = []
     for same in found.values():
-        if same[0]["kernel"] in ("copy", "turn"):
+        if same[0]["kernel"] in ("copy", "turn", "touch"):
             # Each rank copied for itself, so rounds of different ranks have nothing in common.
             seconds = [time for series in same for time in series["seconds"]]
         else:

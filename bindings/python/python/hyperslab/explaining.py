@@ -53,11 +53,12 @@ class Explanation:
         dict
             What is asked (``direction``, ``bytes`` [B], ``size``, ``arrays``), what was chosen (``strategy``, ``why``,
             ``parameters``, ``others`` with the reason why they are infeasible, or None), at what price (``predicted``:
-            ``seconds`` [s], ``later_seconds`` to be durable later [s], ``phases`` [s], ``busy`` [s], ``bound_by``,
-            ``buffer_bytes`` [B]; ``candidates``: the same of all that were compared, the cheapest first, by both kinds
-            of seconds), and three tables: ``rounds`` (what each server moves of which rank), ``servers`` (what each
-            asks of storage) and ``ranks`` (what each sends, receives and needs for buffers), with ``more_rounds``,
-            ``more_servers`` and ``more_ranks`` that are not in them.
+            ``seconds`` [s], ``later_seconds`` to be durable later [s], ``first_seconds`` of new memory [s],
+            ``phases`` [s], ``busy`` [s], ``bound_by``, ``buffer_bytes`` [B]; ``candidates``: the same of all that
+            were compared, the cheapest first, by all three kinds of seconds), and three tables: ``rounds`` (what each
+            server moves of which rank), ``servers`` (what each asks of storage) and ``ranks`` (what each sends,
+            receives and needs for buffers), with ``more_rounds``, ``more_servers`` and ``more_ranks`` that are not in
+            them.
         """
         data: dict[str, Any] = json.loads(self._data)
         return data

@@ -51,6 +51,18 @@ pub struct Choice {
     pub refused: Vec<(Strategy, Infeasible)>,
 }
 
+impl Candidate {
+    /// What it costs without agreements, now and later \[ns\].
+    pub(super) fn moving_ns(&self) -> f64 {
+        self.price.moving_ns() + self.price.later_ns
+    }
+
+    /// The same the first time \[ns\].
+    pub(super) fn first_ns(&self) -> f64 {
+        self.moving_ns() + self.price.first_ns
+    }
+}
+
 impl Choice {
     /// The same on a machine on which moving data takes so many times longer than the model says.
     #[must_use]

@@ -5,9 +5,10 @@
 //! is not weighed: who wants a part of a chunk reads just that, and planning would take twice the time.
 
 use super::candidates;
+use super::choice::Candidate;
 use super::choice::Preference;
 use super::margins::{STEPS_A_SECOND, STEPS_MIN};
-use super::search::{Planner, Search, moving_ns};
+use super::search::{Planner, Search};
 use crate::price::MemoryLayout;
 use crate::rounds::check_servers;
 use crate::transfer::{Exchange, Transfer};
@@ -121,7 +122,7 @@ impl Planner<'_> {
                 search.enter(strategy, one.hints.exchange.unwrap_or(Exchange::All), &one.hints);
             }
         }
-        let cheapest = search.priced.iter().map(moving_ns).fold(f64::INFINITY, f64::min);
+        let cheapest = search.priced.iter().map(Candidate::moving_ns).fold(f64::INFINITY, f64::min);
         (cheapest, search.steps + (STEPS_AN_ARRAY * one.transfer.asks.len()) as f64)
     }
 }

@@ -89,11 +89,6 @@ fn cheaper(a: &Candidate, b: &Candidate) -> Ordering {
     a.price.compared_ns().total_cmp(&b.price.compared_ns())
 }
 
-/// What a candidate costs without agreements, now and later \[ns\].
-pub(super) fn moving_ns(candidate: &Candidate) -> f64 {
-    candidate.price.moving_ns() + candidate.price.later_ns
-}
-
 /// A search among candidates.
 pub(super) struct Search<'a> {
     planner: &'a Planner<'a>,
@@ -165,9 +160,9 @@ impl<'a> Search<'a> {
                 self.add(parameters);
             }
         }
-        let Some(best) = self.best().map(moving_ns) else { return };
+        let Some(best) = self.best().map(Candidate::first_ns) else { return };
         let mut near: Vec<Candidate> =
-            self.priced.iter().filter(|one| moving_ns(one) <= best * NEAR).cloned().collect();
+            self.priced.iter().filter(|one| one.first_ns() <= best * NEAR).cloned().collect();
         near.sort_by(cheaper);
         for candidate in near {
             self.descend(candidate, hints);
@@ -224,16 +219,16 @@ impl<'a> Search<'a> {
         let past_cache = |one: &&Candidate| at_hand && one.parameters.strategy.order() == Sequence::Disk;
         let best = self.priced.first()?;
         let through = self.priced.iter().find(|one| !past_cache(one));
-        through.filter(|one| moving_ns(one) <= moving_ns(best) * (1.0 + PAST_CACHE_MARGIN)).or(Some(best))
+        through.filter(|one| one.first_ns() <= best.first_ns() * (1.0 + PAST_CACHE_MARGIN)).or(Some(best))
     }
 
     /// Takes the cheapest, or what is as cheap and simpler.
     fn take(mut self, hints: &Preference) -> Result<Choice, Infeasible> {
         loop {
             self.priced.sort_by(cheaper);
-            let Some(best) = self.reference().map(moving_ns) else { break };
+            let Some(best) = self.reference().map(Candidate::first_ns) else { break };
             let equal = self.priced.iter().enumerate();
-            let equal = equal.filter(|(_, one)| moving_ns(one) <= best * (1.0 + MARGIN));
+            let equal = equal.filter(|(_, one)| one.first_ns() <= best * (1.0 + MARGIN));
             let simplest = equal
                 .min_by_key(|(_, one)| candidates::complexity(&one.parameters, self.transfer.ranks))
                 .map_or(0, |(at, _)| at);

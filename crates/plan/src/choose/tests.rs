@@ -1,7 +1,6 @@
 //! Checks of the planner.
 
 use super::margins::{MARGIN, PAST_CACHE_MARGIN};
-use super::search::moving_ns;
 use super::*;
 use crate::price::Machine;
 use crate::profile::built_in;
@@ -75,12 +74,27 @@ fn candidates_are_sorted_and_hold_the_chosen_one() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
     let choice = choose(&asked, &Preference::default()).unwrap();
     assert!(choice.candidates.len() > 8, "{}", choice.candidates.len());
-    assert!(choice.candidates.is_sorted_by(|a, b| a.price.ns() <= b.price.ns()));
+    assert!(choice.candidates.is_sorted_by(|a, b| a.price.compared_ns() <= b.price.compared_ns()));
     let chosen = choice.candidates.iter().find(|one| one.parameters == choice.parameters).unwrap();
     assert_eq!(chosen.price, choice.price);
-    assert!(choice.price.moving_ns() <= choice.candidates[0].price.moving_ns() * (1.0 + MARGIN));
+    assert!(choice.price.compared_ns() <= choice.candidates[0].price.compared_ns() * (1.0 + MARGIN));
     // The same question gets the same answer.
     assert_eq!(choose(&asked, &Preference::default()).unwrap(), choice);
+}
+
+#[test]
+fn what_comes_again_may_have_more_buffers() {
+    let mut changed = 0;
+    for rows in [500, 1000, 2000, 4000, 8000] {
+        let asked = transfer(&[rows, 92, 29], &[1, 1, 4], &BLOCKS, None, Direction::Read);
+        let first = choose(&asked, &Preference::default()).unwrap();
+        let Some(again) = first.again(&asked) else { continue };
+        assert!(again.price.moving_ns() < first.price.moving_ns() && again.price.first_ns > first.price.first_ns);
+        assert!(again.candidates.iter().any(|one| one.parameters == again.parameters && one.price == again.price));
+        assert_eq!(again.again(&asked), None, "it stays");
+        changed += 1;
+    }
+    assert!(changed > 0);
 }
 
 #[test]
@@ -155,7 +169,7 @@ fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
         let disk = |one: &&Candidate| one.parameters.strategy == Strategy::DISK_DIRECTED;
         let Some(best) = choice.candidates.iter().find(disk) else { continue };
         let through = choice.candidates.iter().find(|one| !disk(one)).unwrap();
-        let times = moving_ns(through) / moving_ns(best);
+        let times = through.moving_ns() / best.moving_ns();
         let taken = choice.parameters.strategy == Strategy::DISK_DIRECTED;
         assert_eq!(taken, times > 1.0 + PAST_CACHE_MARGIN, "{tenths}: {times}, {}", choice.why);
         let told = choice.why.contains("past the system's cache must be cheaper");

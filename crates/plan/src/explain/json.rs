@@ -137,6 +137,7 @@ fn priced(price: &Price) -> Value {
     object([
         ("seconds", price.seconds().into()),
         ("later_seconds", (price.later_ns / 1e9).into()),
+        ("first_seconds", (price.first_ns / 1e9).into()),
         ("phases", named(Phase::ALL.map(|phase| (phase.name(), price.phase(phase))).to_vec())),
         ("busy", named(Resource::ALL.map(|one| (one.name(), price.resources[one as usize])).to_vec())),
         ("bound_by", price.bottleneck.name().into()),

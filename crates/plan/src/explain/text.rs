@@ -106,11 +106,11 @@ impl Explanation {
         let busy: Vec<String> =
             busy.map(|resource| format!("{resource} {}", seconds(price.resources[resource as usize]))).collect();
         writeln!(f, "  busy: {}", busy.join(", "))?;
-        writeln!(f, "candidates, the cheapest first")?;
+        writeln!(f, "candidates, the cheapest first: by what is predicted, and by new memory, which is touched once")?;
         writeln!(
             f,
-            "  {:<16} {:>7} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10}  bound by",
-            "strategy", "servers", "subchunk", "slots", "predicted", "exchange", "storage", "sync"
+            "  {:<16} {:>7} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10} {:>10}  bound by",
+            "strategy", "servers", "subchunk", "slots", "predicted", "exchange", "storage", "sync", "new memory"
         )?;
         for one in all.iter().take(NAMED_MAX) {
             let (p, price) = (&one.parameters, &one.price);
@@ -125,11 +125,12 @@ impl Explanation {
             let mark = if *p == self.choice.parameters { "*" } else { " " };
             writeln!(
                 f,
-                "{mark} {:<16} {servers:>7} {:>10} {:>5} {:>10} {exchange:>10} {storage:>10} {sync:>10}  {}{}",
+                "{mark} {:<16} {servers:>7} {:>10} {:>5} {:>10} {exchange:>10} {storage:>10} {sync:>10} {:>10}  {}{}",
                 p.strategy.name(),
                 room.tell(p.subchunk_bytes as f64),
                 p.slots,
                 seconds(price.whole_ns()),
+                seconds(price.first_ns),
                 price.bottleneck,
                 elsewhere(p, self.transfer.ranks)
             )?;

@@ -2,7 +2,7 @@
 
 use super::spread::Spread;
 use super::terms::Priced;
-use super::work::{Copied, LINE_BYTES, Moved, Request};
+use super::work::{Copied, LINE_BYTES, Moved, Request, WORD_BYTES};
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Sequence};
@@ -170,19 +170,20 @@ impl<'a> Costs<'a> {
     }
 
     pub(super) fn copy_ns(&self, bytes: u64, runs: u64) -> f64 {
-        bytes as f64 * 1e9 / self.profile().processor.copy_rate + self.runs_ns(runs, 0)
+        bytes as f64 * 1e9 / self.profile().processor.copy_rate + self.runs_ns(runs, 0, 0)
     }
 
     /// What copies on a rank take: lines of its cache come while the processor is busy with runs.
     pub(super) fn copied_ns(&self, copied: Copied) -> f64 {
-        let runs_ns = self.runs_ns(copied.runs, copied.turned);
+        let runs_ns = self.runs_ns(copied.runs, copied.words, copied.planes);
         self.copy_ns(copied.bytes, 0) + runs_ns.max(self.part_lines_ns(copied.part_lines))
     }
 
-    /// What runs of a copy cost besides their bytes; so many of them are transposed, tile by tile.
-    fn runs_ns(&self, runs: u64, turned: u64) -> f64 {
+    /// What runs of a copy cost besides their bytes; so many of them are words, in so many planes.
+    fn runs_ns(&self, runs: u64, words: u64, planes: u64) -> f64 {
         let costs = &self.profile().processor;
-        runs.saturating_sub(turned) as f64 * costs.run_ns + turned as f64 * costs.turn_ns
+        let begun = planes as f64 * (costs.run_ns - costs.turn_ns).max(0.0);
+        runs.saturating_sub(words) as f64 * costs.run_ns + words as f64 * costs.turn_ns + begun
     }
 
     /// What it takes besides where copies move only parts of lines of the processor's cache: each line comes from memory, and
@@ -208,7 +209,7 @@ impl<'a> Costs<'a> {
 
     /// What copying the data of a message takes.
     fn moved_ns(&self, moved: Moved) -> f64 {
-        self.copy_ns(moved.bytes, 0) + self.runs_ns(moved.runs, moved.turned)
+        self.copy_ns(moved.bytes, 0) + self.runs_ns(moved.runs, moved.words, moved.planes)
     }
 
     /// A message between a slot of `rank` and an array of its peer.
@@ -228,7 +229,6 @@ impl<'a> Costs<'a> {
         let near = &measured.neighbours;
         let half = self.near_message_ns(measured) / 2.0;
         let (bytes, runs, array_runs) = (moved.array_bytes as f64, moved.runs as f64, moved.array_runs.max(1) as f64);
-        let run_ns = self.profile().processor.run_ns;
         let (mut slot_ns, mut array_ns) = (half, half);
         if bytes / array_runs >= REACHED_BYTES {
             slot_ns += bytes * 1e9 / near.rate + (array_runs - 1.0) * near.array_run_ns;
@@ -242,9 +242,10 @@ impl<'a> Costs<'a> {
             // A run shorter than a line of the processor's cache moves the line.
             let lines = array_runs * (bytes / array_runs).max(LINE_BYTES as f64);
             let (slot_side, array_side) = self.packed_ns(bytes);
-            array_ns += array_side + self.lines_ns(lines) + array_runs * run_ns;
-            slot_ns +=
-                slot_side + self.runs_ns(moved.runs, moved.turned).max(self.part_lines_ns(moved.slot_part_lines));
+            let words = if bytes <= array_runs * WORD_BYTES as f64 { moved.array_runs } else { 0 };
+            array_ns += array_side + self.lines_ns(lines) + self.runs_ns(moved.array_runs, words, moved.planes);
+            slot_ns += slot_side
+                + self.runs_ns(moved.runs, moved.words, moved.planes).max(self.part_lines_ns(moved.slot_part_lines));
         }
         Message { slot_ns, ask_ns: 0.0, array_ns, handled_ns: near.wake_ns, wire_ns: 0.0 }
     }
@@ -420,11 +421,11 @@ impl<'a> Costs<'a> {
         made + self.ordering_ns(transfer, parameters)
     }
 
-    /// Touching buffers for the first time, on all ranks that handle storage: the system clears their pages.
-    pub(super) fn touching_ns(&self, parameters: &Parameters, buffer_bytes: u64) -> f64 {
+    /// Touching buffers for the first time, on all ranks that handle storage.
+    pub(super) fn touching_ns(&self, parameters: &Parameters, bytes: u64) -> f64 {
         let Some(_) = self.measured() else { return 0.0 };
         let here = (Servers::of(parameters, self.ranks).len() as f64 / self.nodes()).max(1.0);
-        self.copy_ns(buffer_bytes, 1) * (here / self.cores()).max(1.0)
+        bytes as f64 * 1e9 / self.profile().processor.touch_rate * (here / self.cores()).max(1.0)
     }
 
     /// Reserving the space of files and asking where it lies on the disk, where the order of the disk is followed.

@@ -18,6 +18,8 @@ pub(super) struct Timed {
     /// Of this, waiting for others who write the same file \[ns\].
     pub(super) waited_ns: f64,
     pub(super) buffer_bytes: u64,
+    /// Of this, what data go through.
+    pub(super) touched_bytes: u64,
     /// Steps of programs that were looked at.
     pub(super) looked_at: u64,
 }
@@ -167,7 +169,8 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         some => first + later * (whole - 1.0).max(0.0) / (some as f64 - 1.0),
     };
     let waited_ns = waited_ns.min(storage_ns);
-    Timed { exchange_ns, storage_ns, waited_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
+    let (buffer_bytes, touched_bytes) = (work.buffer_bytes, work.touched_bytes);
+    Timed { exchange_ns, storage_ns, waited_ns, buffer_bytes, touched_bytes, looked_at: 0 }
 }
 
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 /// A line of the processor's cache \[B\].
 pub(super) const LINE_BYTES: u64 = 64;
-/// Longest runs that are taken for elements, as `processor.turn` has them: transposed ones of 16 B take as long as
-/// others do, and longer ones longer \[B\].
-const TURNED_BYTES: u64 = 8;
+/// Longest runs that are words, as `processor.turn` has them: those of 16 B take as long as others do, and longer ones
+/// longer \[B\].
+pub(super) const WORD_BYTES: u64 = 8;
 /// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
 /// round to the next \[B\].
 const CACHED_BYTES: u64 = 4 << 20;
@@ -31,8 +31,9 @@ pub(super) struct Moved {
     pub(super) bytes: u64,
     /// Contiguous runs, each of which lies together on both sides.
     pub(super) runs: u64,
-    /// Of these, short ones that lie together with others on either side, so that a copy turns their order over.
-    pub(super) turned: u64,
+    /// Of these, those that a register holds, which loops without calls move; and how often two such loops begin.
+    pub(super) words: u64,
+    pub(super) planes: u64,
     /// The same in the user's array, whose elements may be of another type.
     pub(super) array_bytes: u64,
     /// Lines of the processor's cache there that these bytes touch.
@@ -45,7 +46,8 @@ pub(super) struct Moved {
 
 impl Moved {
     fn nothing(peer: u32) -> Moved {
-        Moved { peer, bytes: 0, runs: 0, turned: 0, array_bytes: 0, array_lines: 0, array_runs: 0, slot_part_lines: 0 }
+        let (bytes, runs, words, planes) = (0, 0, 0, 0);
+        Moved { peer, bytes, runs, words, planes, array_bytes: 0, array_lines: 0, array_runs: 0, slot_part_lines: 0 }
     }
 
     fn add(&mut self, region: &Region, array: &View, (slot, kept): (&View, bool)) {
@@ -58,9 +60,11 @@ impl Moved {
             let array_runs = nest.elements() * sizes.0 / in_array;
             let slot_runs = nest.elements() * sizes.1 / in_slot;
             self.runs += runs;
-            // Longer runs are no elements that registers hold.
-            let short = nest.elements() * sizes.1.max(sizes.0) <= runs * TURNED_BYTES;
-            self.turned += if short && array_runs.max(slot_runs) < runs { runs } else { 0 };
+            if nest.elements() * sizes.1.max(sizes.0) <= runs * WORD_BYTES {
+                self.words += runs;
+                let plane: u64 = nest.loops.iter().rev().take(2).map(|l| l.count).product();
+                self.planes += nest.elements() / plane.max(1);
+            }
             self.array_runs += array_runs;
             self.array_lines += lines(array_runs, in_array, sizes.0, nest.hull_a(sizes.0));
             if !kept {
@@ -109,11 +113,23 @@ pub(super) struct Request {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copied {
     pub(super) bytes: u64,
-    /// Contiguous runs, and those of them that are transposed.
+    /// Contiguous runs, those of them that a register holds, and how often two loops over such begin.
     pub(super) runs: u64,
-    pub(super) turned: u64,
-    /// Lines of the processor's cache that are moved in part, to or from memory that does not stay in the cache.
+    pub(super) words: u64,
+    pub(super) planes: u64,
+    /// Lines of the processor's cache that are moved in part, to and from memory that does not stay in the cache; of lines
+    /// that are only read, half as many.
     pub(super) part_lines: u64,
+}
+
+impl Copied {
+    fn add(&mut self, moved: &Moved, array_part_lines: u64) {
+        self.bytes += moved.bytes;
+        self.runs += moved.runs;
+        self.words += moved.words;
+        self.planes += moved.planes;
+        self.part_lines += moved.slot_part_lines + array_part_lines;
+    }
 }
 
 /// What a rank does between one use of a buffer and the next.
@@ -151,6 +167,8 @@ pub(super) struct Work {
     pub(super) total: f64,
     pub(super) slots: u32,
     pub(super) buffer_bytes: u64,
+    /// Bytes of slots that are filled, each as far as it is filled most.
+    pub(super) touched_bytes: u64,
     /// Pieces of each rank's own that were made up for it.
     told: u64,
 }
@@ -184,6 +202,17 @@ impl Memories {
     /// A rank's part up to this size stays in the processor's cache \[B\].
     fn cached_bytes(&self) -> u64 {
         CACHED_BYTES / self.sharers
+    }
+
+    /// Lines of a user's array of which a copy of a rank's own moves a part, where they do not stay in the cache; of lines that
+    /// are only read, half as many. What is left of them moves next, while few enough are still there: nobody interrupts.
+    fn part_lines(&self, moved: &Moved, array_bytes: u64) -> u64 {
+        if array_bytes <= self.cached_bytes() || moved.array_lines * LINE_BYTES <= CACHED_BYTES {
+            return 0;
+        }
+        // Those that what is moved would fill come anyway.
+        let part = moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
+        if self.transfer.direction == Direction::Write { part.div_ceil(2) } else { part }
     }
 
     /// Those of all arrays of a rank.
@@ -233,7 +262,7 @@ impl Work {
         let program = strategy.program(transfer, parameters, &Arc::new(facts), rank, &memories.of(rank));
         let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
         let kept = buffer_bytes <= memories.cached_bytes();
-        let mut reader = Reader { memories, rank, kept, rounds: Vec::new(), number: u64::MAX };
+        let mut reader = Reader { memories, rank, kept, rounds: Vec::new(), number: u64::MAX, filled: BTreeMap::new() };
         let mut cut = false;
         // In rounds, the first lane is that of the client: what others move in its arrays is their work.
         let clients = usize::from(!strategy.is_own());
@@ -246,12 +275,12 @@ impl Work {
         } else if let (true, Some(served)) = (cut, &served) {
             reader.complete(served.storage_steps());
         }
-        let rounds = reader.rounds;
+        let (rounds, touched_bytes) = (reader.rounds, reader.filled.values().sum());
         if rounds.is_empty() {
             return None;
         }
         let seen = rounds.len() as f64;
-        let mut work = Work { rank, rounds, total: seen, slots, buffer_bytes, told };
+        let mut work = Work { rank, rounds, total: seen, slots, buffer_bytes, touched_bytes, told };
         if let Some(served) = served {
             work.total = served.served(times).max(seen);
         } else {
@@ -323,6 +352,8 @@ struct Reader<'a> {
     rounds: Vec<Round>,
     /// Number of the last round.
     number: u64,
+    /// By slot, the most bytes that it holds at a time.
+    filled: BTreeMap<u32, u64>,
 }
 
 impl Reader<'_> {
@@ -364,6 +395,7 @@ impl Reader<'_> {
         let request = self.request(&step.action);
         let array_bytes = self.array_bytes(&step.action);
         let shared = self.shared_object(&step.action);
+        self.fill(&step.action);
         let Some(round) = self.rounds.last_mut() else { return };
         match &step.action {
             Action::Send { parts, .. } | Action::Recv { parts, .. } => {
@@ -374,15 +406,7 @@ impl Reader<'_> {
             Action::Copy { .. } => {
                 round.steps += 1;
                 let moved = moved.unwrap_or(Moved::nothing(self.rank));
-                let copied = &mut round.copied;
-                copied.bytes += moved.bytes;
-                copied.runs += moved.runs;
-                copied.turned += moved.turned;
-                copied.part_lines += moved.slot_part_lines;
-                if array_bytes > self.memories.cached_bytes() {
-                    // Those that what is moved would fill come anyway.
-                    copied.part_lines += moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
-                }
+                round.copied.add(&moved, self.memories.part_lines(&moved, array_bytes));
             }
             Action::Fill { region, at, .. } => {
                 round.steps += 1;
@@ -414,6 +438,18 @@ impl Reader<'_> {
             _ => round.steps += 1,
         }
         round.requests.extend(request);
+    }
+
+    /// Notes how much of a slot is filled.
+    fn fill(&mut self, action: &Action) {
+        if let Action::Read { region, to: Place::Slot(slot, view), .. }
+        | Action::Decode { region, to: Place::Slot(slot, view), .. }
+        | Action::Write { region, from: Place::Slot(slot, view), .. }
+        | Action::Encode { region, from: Place::Slot(slot, view), .. } = action
+        {
+            let filled = self.filled.entry(*slot).or_default();
+            *filled = (*filled).max(region.elements() * view.element.bytes());
+        }
     }
 
     /// What a message or copy moves between a slot and a user's array.

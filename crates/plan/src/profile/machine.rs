@@ -49,8 +49,10 @@ pub struct Processor {
     pub copy_rate: f64,
     /// What each contiguous run of a copy costs besides \[ns\].
     pub run_ns: f64,
-    /// What each run of up to 8 B costs besides, where a copy turns the order of dimensions over \[ns\].
+    /// What each run of up to 8 B costs besides, whatever lies between them \[ns\].
     pub turn_ns: f64,
+    /// Rate of touching memory that a process has not had before, all of whose pages the system finds and clears \[B/s\].
+    pub touch_rate: f64,
     /// Rate of compressing and decompressing \[B/s\].
     pub code_rate: f64,
     /// Making a step of a program: for Panda, finding the clients that overlap a subchunk, once a subchunk \[ns\].

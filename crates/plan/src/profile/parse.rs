@@ -136,11 +136,12 @@ fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
 }
 
 fn processor(it: &mut Document<'_>) -> Result<Processor, ProfileError> {
-    let run_ns = it.time("processor.run")?;
+    let (run_ns, copy_rate) = (it.time("processor.run")?, it.rate("processor.copy_rate")?);
     Ok(Processor {
-        copy_rate: it.rate("processor.copy_rate")?,
+        copy_rate,
         run_ns,
         turn_ns: time_or(it, "processor.turn", run_ns)?,
+        touch_rate: rate_or(it, "processor.touch_rate", copy_rate)?,
         code_rate: it.rate("processor.code_rate")?,
         step_ns: it.time("processor.step")?,
         piece_ns: it.time("processor.piece")?,

@@ -2,7 +2,7 @@
 
 use super::turns::{Case, Effort, Series, Turns};
 use hyperslab_layout::{ElementType, Kind, Loop, Nest};
-use hyperslab_pack::{Memory, copy};
+use hyperslab_pack::{Memory, OutOfMemory, copy};
 use hyperslab_world::{Fault, FaultKind};
 use std::time::Instant;
 
@@ -19,8 +19,8 @@ const TURNED_COLUMNS: u64 = 200;
 /// The array, in largest buffers: several times what caches hold.
 const ARRAY: u64 = 4;
 
-/// Times of copies of a slot's bytes: `copy`, at `bytes` in `runs`; and of copies that turn the order of two dimensions over:
-/// `turn`, at `bytes` in `runs`, which are single elements.
+/// Times of copies of a slot's bytes: `copy`, at `bytes` in `runs`; of copies that turn the order of two dimensions over:
+/// `turn`, at `bytes` in `runs`, which are single elements; and of new memory that is filled: `touch`, at `bytes`.
 ///
 /// The array is longer than caches, and is walked on from copy to copy, so that its bytes come from memory; the slot
 /// is the same again and again, as in transfers.
@@ -65,14 +65,29 @@ pub fn copies(effort: Effort, interrupted: &mut dyn FnMut() -> bool) -> Result<V
     let mut cases = vec![apart(slot_bytes, 1)];
     cases.extend(RUNS.map(|run| apart(run, SPREAD)));
     cases.extend(TURNED.map(turned));
+    // So much memory is the system's again as soon as it is given back, whatever allocator there is: all of it is new.
+    cases.push(touch(slot_bytes as usize, array.bytes() as usize));
     Turns::new(effort.time).take(cases, interrupted)
+}
+
+/// Filling the beginning of so much memory.
+fn touch(bytes: usize, reserved: usize) -> Case<'static> {
+    Case::new("touch", &[("bytes", bytes as f64)], move || {
+        let mut new: Vec<u8> = Vec::new();
+        new.try_reserve_exact(reserved).map_err(|_| no_memory(OutOfMemory { bytes: reserved as u64 }))?;
+        let begun = Instant::now();
+        new.resize(bytes, 1);
+        Ok(begun.elapsed().as_secs_f64())
+    })
+}
+
+fn no_memory(error: OutOfMemory) -> Fault {
+    Fault::new(FaultKind::Storage, format!("measuring: {error}")).hint("measure with less memory")
 }
 
 /// Memory whose pages are there.
 pub(super) fn touched(bytes: u64) -> Result<Memory, Fault> {
-    let memory = Memory::allocate(bytes).map_err(|error| {
-        Fault::new(FaultKind::Storage, format!("measuring: {error}")).hint("measure with less memory")
-    })?;
+    let memory = Memory::allocate(bytes).map_err(no_memory)?;
     let pattern: Vec<u8> = (0..1 << 16).map(|byte: u32| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for start in (0..bytes).step_by(pattern.len()) {
         memory.write_bytes(start, &pattern[..pattern.len().min((bytes - start) as usize)]);

@@ -16,6 +16,7 @@ cores_per_node = 4
 copy_rate = "1 GB/s"
 run = "10 ns"
 turn = "2 ns"
+touch_rate = "500 MB/s"
 code_rate = "300 MB/s"
 step = "1 us"
 piece = "200 ns"
