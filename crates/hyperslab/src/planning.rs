@@ -214,7 +214,8 @@ pub(crate) fn decided_again(
     }
     let mut planning = plans.kept();
     let plan = planning.plans.get(&before.plan)?.clone();
-    if !plan.again {
+    // All ranks do it as they did then; by now something else may have been chosen.
+    if !plan.again || plan.choice.parameters != before.parameters {
         return None;
     }
     let (asked, then) = &plan.wanted;
