@@ -414,6 +414,39 @@ fn a_program_that_is_stopped_anywhere_and_one_that_does_the_same() {
     }
 }
 
+/// While a program that deletes an array is stopped before one of its changes, another one deletes it and makes it anew: then it
+/// is there whole, unless it was the first that deleted it last.
+#[test]
+fn a_program_that_is_stopped_while_it_deletes_takes_nothing_of_what_was_made_since() {
+    let delete = |place: &ObjectMemory| {
+        let store = open(&Comm::alone(), place, Mode::Update)?;
+        store.delete("x")?;
+        store.close()
+    };
+    for after in 0.. {
+        let place = ARRAY.place();
+        write_array(&Comm::alone(), &place, 1.0, false).unwrap();
+        let (one, other) = (place.program(), place.program());
+        one.stop(after);
+        let (first, second) = std::thread::scope(|scope| {
+            let first = scope.spawn(|| delete(&one));
+            while !one.wait_stopped(std::time::Duration::from_millis(1)) && !first.is_finished() {}
+            // It may be gone already, or be refused.
+            drop(delete(&other));
+            let second = write_array(&Comm::alone(), &other, 3.0, false);
+            one.go_on();
+            (first.join().expect("does not panic"), second)
+        });
+        let seen = values(&place, None, "x");
+        let said = format!("stopped after {after} changes: {first:?}, {second:?}, {seen:?}");
+        assert!(seen.is_none() || seen == full(1.0) || seen == full(3.0), "{said}");
+        assert!(first.is_ok() || second.is_ok(), "{said}");
+        if one.changes().len() as u64 <= after {
+            return;
+        }
+    }
+}
+
 /// Of several programs that make the same steps at the same time, while replies are lost and some die, each step is of one.
 #[test]
 fn programs_that_race_for_the_same_steps() {

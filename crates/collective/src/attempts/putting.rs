@@ -114,7 +114,8 @@ impl PublishWay for ByMetadata {
         Ok(())
     }
 
-    /// Metadata first: whoever reads meanwhile finds less and less, and nothing by half.
+    /// Metadata first: whoever reads meanwhile finds less and less, and nothing by half. Only what was there at the beginning:
+    /// what somebody changes or makes anew meanwhile stays, and then nothing of what it describes is erased.
     fn erase(&self, of: &Opening, names: &[String], key: &str) -> Result<(), Fault> {
         self.check_idle(&of.home)?;
         // By the root it is known to be a store, though it has lost its metadata.
@@ -125,7 +126,14 @@ impl PublishWay for ByMetadata {
         keys.extend(names.iter().map(|name| self.key(of.names(), name)));
         let is_metadata = |name: &str| name.rsplit('/').next() == Some(key);
         keys.sort_by_key(|key| (!is_metadata(key), key.matches('/').count()));
-        keys.iter().try_for_each(|key| self.bucket().remove(key))
+        let heads = keys.into_iter().map(|key| Ok(self.bucket.head(&key)?.map(|head| (key, head.version))));
+        let seen: Vec<(String, String)> = heads.filter_map(Result::transpose).collect::<Result<_, Fault>>()?;
+        for (name, version) in &seen {
+            if !self.bucket().remove_version(name, version)? && is_metadata(name) {
+                return Err(outdated(&format!("{}/{name}", self.bucket.label())));
+            }
+        }
+        Ok(())
     }
 
     fn seen(&self, of: &Opening, name: &str, _marked: bool) -> Result<String, Fault> {

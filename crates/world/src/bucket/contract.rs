@@ -21,7 +21,8 @@ pub enum When {
 /// What is known of an object without its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectHead {
-    /// Tells it from whatever had or will have the key (an ETag).
+    /// Tells it from whatever had or will have the key, also where that holds the same bytes: an ETag that is a hash of them
+    /// does not, unless something in them does.
     pub version: String,
     /// Its length \[B\].
     pub bytes: u64,
@@ -74,11 +75,12 @@ pub trait Bucket: Send + Sync {
     /// # Errors
     /// When the storage does not tell.
     fn list(&self, prefix: &str, after: Option<&str>, delimited: bool) -> Result<Page, Fault>;
-    /// Deletes an object, if it still is this version; that it is gone or another one has its key is fine.
+    /// Deletes an object, if it still is this version; that it is gone is fine. Returns whether nothing has its key now, and not
+    /// another one.
     ///
     /// # Errors
     /// When no reply says whether it was done.
-    fn delete(&self, key: &str, version: &str) -> Result<(), Fault>;
+    fn delete(&self, key: &str, version: &str) -> Result<bool, Fault>;
 
     /// 32 hexadecimal digits that nobody who uses the bucket was ever given or will be.
     fn token(&self) -> String;

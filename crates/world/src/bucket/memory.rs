@@ -93,9 +93,11 @@ impl BucketState {
                 Some(version)
             }
             BucketChange::Delete { key, version } => {
-                let kept = self.objects.get(key).filter(|kept| kept.version == *version)?.version.clone();
-                self.objects.remove(key);
-                Some(kept)
+                let holds = self.objects.get(key).is_none_or(|kept| kept.version == *version);
+                holds.then(|| {
+                    self.objects.remove(key);
+                    version.clone()
+                })
             }
         }
     }
@@ -322,8 +324,8 @@ impl Bucket for ObjectMemory {
         Ok(page)
     }
 
-    fn delete(&self, key: &str, version: &str) -> Result<(), Fault> {
-        self.change(BucketChange::Delete { key: key.into(), version: version.into() }).map(drop)
+    fn delete(&self, key: &str, version: &str) -> Result<bool, Fault> {
+        self.change(BucketChange::Delete { key: key.into(), version: version.into() }).map(|done| done.is_some())
     }
 
     /// The bucket is in one process, in which a count is enough.

@@ -77,26 +77,34 @@ impl dyn Bucket + '_ {
                 PutOutcome::Other(other) => found = other,
             }
         }
-        let text = format!("'{}/{key}' is changed by others all the time", self.label());
-        Err(Fault::new(crate::FaultKind::Busy, text))
+        Err(self.busy(key))
     }
 
-    /// Deletes what has the key now, and nothing that comes later.
+    /// Deletes what has the key, whatever that is.
     ///
     /// # Errors
-    /// When no request has got a reply.
+    /// When no request has got a reply, or others put something again and again.
     pub fn remove(&self, key: &str) -> Result<(), Fault> {
-        match persist(|| self.head(key))? {
-            Some(head) => self.remove_version(key, &head.version),
-            None => Ok(()),
+        for _ in 0..TURNS_MAX {
+            let Some(head) = persist(|| self.head(key))? else { return Ok(()) };
+            if self.remove_version(key, &head.version)? {
+                return Ok(());
+            }
         }
+        Err(self.busy(key))
     }
 
-    /// Deletes this version of an object, and asks again where there is no reply.
+    fn busy(&self, key: &str) -> Fault {
+        let text = format!("'{}/{key}' is changed by others all the time", self.label());
+        Fault::new(crate::FaultKind::Busy, text)
+    }
+
+    /// Deletes this version of an object, and asks again where there is no reply. Returns whether nothing has the key now, and
+    /// not another one.
     ///
     /// # Errors
     /// When no request has got one.
-    pub fn remove_version(&self, key: &str, version: &str) -> Result<(), Fault> {
+    pub fn remove_version(&self, key: &str, version: &str) -> Result<bool, Fault> {
         persist(|| self.delete(key, version))
     }
 }

@@ -289,6 +289,7 @@ fn what_is_missing_is_said(names: &dyn Names) {
             names.overwrite(name, b"x", false).expect_err("nothing to overwrite"),
             names.sync(name).expect_err("nothing to sync"),
             names.sync_files(&[name.to_string()]).expect_err("nothing to sync"),
+            names.sync_content(name).expect_err("nothing to sync"),
             names.rename(name, "g").expect_err("nothing to rename"),
         ];
         for fault in &faults[..4] {
@@ -299,6 +300,7 @@ fn what_is_missing_is_said(names: &dyn Names) {
     names.create("nothing/below", b"", 4).expect_err("no directory to create in");
     assert_eq!(listed(names, "f"), [""; 0]);
     names.sync_files(&["f".to_string()]).expect("syncs");
+    names.sync_content("f").expect("syncs");
     names.sync("").expect("syncs");
     names.remove("f").expect("removes");
 }

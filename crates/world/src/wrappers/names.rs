@@ -212,6 +212,10 @@ impl Names for FailingNames {
         self.change().and_then(|()| self.inner.sync_files(names))
     }
 
+    fn sync_content(&self, name: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.sync_content(name))
+    }
+
     fn sync(&self, name: &str) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.sync(name))
     }
