@@ -115,6 +115,50 @@ def test_arrays_of_a_new_file_follow_each_other(tmp_path: Path) -> None:
     on_ranks(run)
 
 
+@pytest.mark.parametrize("kind", ["raw", "zarr"])
+def test_ranks_that_give_the_same_arrays_in_other_ways_write_together(tmp_path: Path, kind: str) -> None:
+    """Some give what the library takes as it is, others what has to be looked at: each its own way of the same call."""
+    values = {name: np.arange(12.0) + 100 * number for number, name in enumerate("abc")}
+    dist = hs.Distribution((12,), (RANKS,), ("block",))
+    dists: list[Any] = [
+        dist,
+        dict.fromkeys("abc", dist),
+        {"a": dist, "c": dist, "b": hs.Distribution.block((12,), RANKS)},
+    ]
+
+    def run(comm: hs.ThreadComm) -> None:
+        here: dict[str, Any] = {
+            name: part(array[:, None], held_rows, comm.rank)[:, 0] for name, array in values.items()
+        }
+        if comm.rank == 1:
+            here["b"] = here["b"].tolist()
+        if comm.rank == 2:
+            here["c"] = np.ma.masked_array(here["c"])
+        path = tmp_path / f"whole.{kind}"
+        with (
+            hs.open_raw(path, "w", comm=comm, durable=False) if kind == "raw" else hs.open(path, "w", comm=comm) as file
+        ):
+            with pytest.raises(hs.InvalidError, match="masked"):
+                file.write(here, dist)
+            here["c"] = np.asarray(here["c"])
+            file.write(here, dists[comm.rank])
+            for wrong in ({"a": dist}, {"a": dist, "b": dist, "c": None}, {"a": dist, "b": dist, "d": dist}):
+                other = {name * 2: array for name, array in here.items()}
+                named = {name * 2: one for name, one in wrong.items()}
+                with pytest.raises(hs.InvalidError):
+                    file.write(other, named if comm.rank == 0 else dist)
+
+    held_rows = hs.Distribution((12, 1), (RANKS, 1), ("block", "*"))
+    on_ranks(run)
+    if kind == "raw":
+        stored = np.fromfile(tmp_path / "whole.raw").reshape(3, 12)
+        assert np.array_equal(stored, [*values.values()])
+        return
+    with hs.open(tmp_path / "whole.zarr") as store:
+        assert sorted(store) == ["a", "b", "c"]
+        assert all(np.array_equal(store.read(name), array) for name, array in values.items())
+
+
 def test_a_section_that_wanders_out_of_the_array_is_refused_on_all_ranks(tmp_path: Path) -> None:
     path = tmp_path / "a.raw"
     np.arange(30.0).tofile(path)

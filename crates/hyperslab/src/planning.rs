@@ -135,8 +135,8 @@ struct Plan {
     /// For what else it was chosen: what the user wants, and what becomes of that; how arrays lie in memory.
     wanted: (Preference, Preference),
     laid: Vec<Option<MemoryLayout>>,
-    /// Whether the transfer has come again, so that it may use buffers that cost something the first time.
-    again: bool,
+    /// What is chosen instead when the transfer comes again, if anything.
+    later: Option<Choice>,
 }
 
 /// What was chosen, until it is known how long it took.
@@ -177,17 +177,19 @@ pub(crate) fn decided(
     (transfer.fingerprint(), asked, &hints, laid).hash(&mut hasher);
     let key = hasher.finish();
     let plan = match planning.plans.get(&key).cloned() {
-        Some(known) if known.again => known,
-        Some(known) => {
-            let choice = known.choice.again(&transfer).unwrap_or_else(|| known.choice.clone());
-            let (kind, wanted, laid) = (known.kind.clone(), known.wanted.clone(), known.laid.clone());
-            planning.keep(key, Plan { kind, choice, wanted, laid, again: true })
-        }
+        Some(known) => match known.later.clone() {
+            None => known,
+            Some(choice) => {
+                let (kind, wanted, laid) = (known.kind.clone(), known.wanted.clone(), known.laid.clone());
+                planning.keep(key, Plan { kind, choice, wanted, laid, later: None })
+            }
+        },
         None => {
             // Dedicated servers narrow hints, but that is not the user's doing.
             let (kind, wanted) = (kind(&transfer, asked), (asked.clone(), hints.clone()));
             let choice = planning.chosen(plans, &transfer, &hints, laid).map_err(|no| refused(no, &hints, held))?;
-            planning.keep(key, Plan { kind, choice, wanted, laid: laid.to_vec(), again: false })
+            let later = choice.again(&transfer);
+            planning.keep(key, Plan { kind, choice, wanted, laid: laid.to_vec(), later })
         }
     };
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
@@ -215,7 +217,7 @@ pub(crate) fn decided_again(
     let mut planning = plans.kept();
     let plan = planning.plans.get(&before.plan)?.clone();
     // All ranks do it as they did then; by now something else may have been chosen.
-    if !plan.again || plan.choice.parameters != before.parameters {
+    if plan.later.is_some() || plan.choice.parameters != before.parameters {
         return None;
     }
     let (asked, then) = &plan.wanted;
@@ -230,7 +232,7 @@ fn has_no_cache(place: &str) -> bool {
 
 impl Planning {
     fn keep(&mut self, key: u64, plan: Plan) -> Arc<Plan> {
-        if self.plans.len() >= PLANS_MAX {
+        if self.plans.len() >= PLANS_MAX && !self.plans.contains_key(&key) {
             self.plans.clear();
         }
         let plan = Arc::new(plan);

@@ -162,7 +162,7 @@ def _processor(it: _Numbers, times: Times, together: int) -> None:
             said = f"copies that turn over two dimensions of elements of 1 to 8 B, less their bytes, {by}"
             it.measured("processor.turn", time_text(_each_run(turned, 0.0, 1 / longest(many))), said)
         for point in times.points("touch", many):
-            said = f"filling {point.at['bytes'] / 2**20:g} MiB of new memory, {by}"
+            said = f"a byte of each page of {point.at['bytes'] / 2**20:g} MiB of new memory, {by}"
             it.measured("processor.touch_rate", rate_text(point.at["bytes"] / point.seconds), said)
     encoded, decoded = times.points("encode"), times.points("decode")
     if encoded and decoded:

@@ -3,7 +3,7 @@
 use super::margins::{MARGIN, PAST_CACHE_MARGIN};
 use super::*;
 use crate::price::Machine;
-use crate::profile::built_in;
+use crate::profile::{Profile, built_in};
 use crate::strategy::{Infeasible, Parameters, Strategy};
 use crate::transfer::Transfer;
 use crate::transfer::{Direction, Spread, TransferArray};
@@ -95,6 +95,20 @@ fn what_comes_again_may_have_more_buffers() {
         changed += 1;
     }
     assert!(changed > 0);
+}
+
+#[test]
+fn what_comes_again_is_done_as_before_where_new_memory_costs_nothing() {
+    let profile = Profile { measured: None, ..built_in() };
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    for direction in [Direction::Write, Direction::Read] {
+        for (mesh, chunk) in [([2, 2, 2], None), ([8, 1, 1], None), ([2, 2, 2], Some(&[200, 200, 100][..]))] {
+            let asked = transfer(&[512, 512, 256], &mesh, &BLOCKS, chunk, direction);
+            let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+            let choice = planner.choose(&asked, &Preference::default(), &|_| None).unwrap();
+            assert_eq!(choice.again(&asked), None, "{}", choice.why);
+        }
+    }
 }
 
 #[test]

@@ -242,8 +242,9 @@ impl<'a> Costs<'a> {
             // A run shorter than a line of the processor's cache moves the line.
             let lines = array_runs * (bytes / array_runs).max(LINE_BYTES as f64);
             let (slot_side, array_side) = self.packed_ns(bytes);
-            let words = if bytes <= array_runs * WORD_BYTES as f64 { moved.array_runs } else { 0 };
-            array_ns += array_side + self.lines_ns(lines) + self.runs_ns(moved.array_runs, words, moved.planes);
+            let are_words = bytes <= array_runs * WORD_BYTES as f64;
+            let (words, planes) = if are_words { (moved.array_runs, moved.planes) } else { (0, 0) };
+            array_ns += array_side + self.lines_ns(lines) + self.runs_ns(moved.array_runs, words, planes);
             slot_ns += slot_side
                 + self.runs_ns(moved.runs, moved.words, moved.planes).max(self.part_lines_ns(moved.slot_part_lines));
         }

@@ -62,8 +62,15 @@ impl Moved {
             self.runs += runs;
             if nest.elements() * sizes.1.max(sizes.0) <= runs * WORD_BYTES {
                 self.words += runs;
-                let plane: u64 = nest.loops.iter().rev().take(2).map(|l| l.count).product();
-                self.planes += nest.elements() / plane.max(1);
+                // Some of the innermost loops may be over the elements of a run.
+                let mut in_run = nest.elements() / runs.max(1);
+                let loops = nest.loops.iter().rev().skip_while(|l| {
+                    let is_inside = in_run > 1;
+                    in_run /= l.count.max(1);
+                    is_inside
+                });
+                let plane: u64 = loops.take(2).map(|l| l.count).product();
+                self.planes += runs / plane.max(1);
             }
             self.array_runs += array_runs;
             self.array_lines += lines(array_runs, in_array, sizes.0, nest.hull_a(sizes.0));
@@ -118,7 +125,7 @@ pub(super) struct Copied {
     pub(super) words: u64,
     pub(super) planes: u64,
     /// Lines of the processor's cache that are moved in part, to and from memory that does not stay in the cache; of lines
-    /// that are only read, half as many.
+    /// of a user's array that are only read, half as many.
     pub(super) part_lines: u64,
 }
 
@@ -275,7 +282,10 @@ impl Work {
         } else if let (true, Some(served)) = (cut, &served) {
             reader.complete(served.storage_steps());
         }
-        let (rounds, touched_bytes) = (reader.rounds, reader.filled.values().sum());
+        // Of a program that is cut, not all slots were seen.
+        let largest = reader.filled.values().max().copied().unwrap_or(0);
+        let touched_bytes = if cut { u64::from(slots) * largest } else { reader.filled.values().sum() };
+        let rounds = reader.rounds;
         if rounds.is_empty() {
             return None;
         }

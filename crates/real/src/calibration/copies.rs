@@ -20,7 +20,8 @@ const TURNED_COLUMNS: u64 = 200;
 const ARRAY: u64 = 4;
 
 /// Times of copies of a slot's bytes: `copy`, at `bytes` in `runs`; of copies that turn the order of two dimensions over:
-/// `turn`, at `bytes` in `runs`, which are single elements; and of new memory that is filled: `touch`, at `bytes`.
+/// `turn`, at `bytes` in `runs`, which are single elements; and of a byte written to each page of new memory: `touch`, at
+/// `bytes`.
 ///
 /// The array is longer than caches, and is walked on from copy to copy, so that its bytes come from memory; the slot
 /// is the same again and again, as in transfers.
@@ -65,18 +66,16 @@ pub fn copies(effort: Effort, interrupted: &mut dyn FnMut() -> bool) -> Result<V
     let mut cases = vec![apart(slot_bytes, 1)];
     cases.extend(RUNS.map(|run| apart(run, SPREAD)));
     cases.extend(TURNED.map(turned));
-    // So much memory is the system's again as soon as it is given back, whatever allocator there is: all of it is new.
-    cases.push(touch(slot_bytes as usize, array.bytes() as usize));
+    cases.push(touch(slot_bytes as usize));
     Turns::new(effort.time).take(cases, interrupted)
 }
 
-/// Filling the beginning of so much memory.
-fn touch(bytes: usize, reserved: usize) -> Case<'static> {
+/// Touching pages of memory that is the system's again as soon as it is given back, whatever allocator there is.
+fn touch(bytes: usize) -> Case<'static> {
     Case::new("touch", &[("bytes", bytes as f64)], move || {
-        let mut new: Vec<u8> = Vec::new();
-        new.try_reserve_exact(reserved).map_err(|_| no_memory(OutOfMemory { bytes: reserved as u64 }))?;
+        let mut new = vec![0u8; bytes.max(64 << 20)];
         let begun = Instant::now();
-        new.resize(bytes, 1);
+        new[..bytes].iter_mut().step_by(4096).for_each(|byte| *byte = 1);
         Ok(begun.elapsed().as_secs_f64())
     })
 }
