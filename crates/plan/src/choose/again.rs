@@ -15,9 +15,9 @@ impl Choice {
             let margin = if one.parameters.strategy.order() == Sequence::Disk { PAST_CACHE_MARGIN } else { 0.0 };
             one.moving_ns() * (1.0 + margin)
         };
-        let now = Candidate { parameters: self.parameters.clone(), price: self.price.clone() };
+        let now = self.candidates.iter().find(|one| one.parameters == self.parameters)?;
         let is_better =
-            |one: &&Candidate| one.price.first_ns > now.price.first_ns && cost(one) < cost(&now) * (1.0 - MARGIN);
+            |one: &&Candidate| one.price.first_ns > now.price.first_ns && cost(one) < cost(now) * (1.0 - MARGIN);
         let can = |one: &&Candidate| one.parameters.strategy.feasible(transfer, &one.parameters).is_ok();
         let better: Vec<&Candidate> = self.candidates.iter().filter(is_better).filter(can).collect();
         let least = better.iter().map(|one| cost(one)).min_by(f64::total_cmp)?;

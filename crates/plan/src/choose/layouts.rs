@@ -5,8 +5,7 @@
 //! is not weighed: who wants a part of a chunk reads just that, and planning would take twice the time.
 
 use super::candidates;
-use super::choice::Candidate;
-use super::choice::Preference;
+use super::choice::{Candidate, Preference};
 use super::margins::{STEPS_A_SECOND, STEPS_MIN};
 use super::search::{Planner, Search};
 use crate::price::MemoryLayout;

@@ -21,8 +21,8 @@ pub enum When {
 /// What is known of an object without its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectHead {
-    /// Tells it from whatever had or will have the key, also where that holds the same bytes: an ETag that is a hash of them
-    /// does not, unless something in them does.
+    /// Tells it from whatever had or will have the key, also from what holds the same bytes. (An ETag that is a hash of the
+    /// bytes does so only if something in them differs.)
     pub version: String,
     /// Its length \[B\].
     pub bytes: u64,
