@@ -108,6 +108,56 @@ def staged(comm: Any, path: Path) -> None:
         assert store.arrays() == []
 
 
+def many_small(comm: Any, path: Path) -> None:
+    """Small writes that wait behind a larger one become one call, and each has its own report and its own error."""
+    count = 40
+    shapes = [(3 + i % 5, 4 + i) for i in range(count)]
+
+    def dist_of(shape: tuple[int, ...]) -> hs.Distribution:
+        return hs.Distribution(shape, (comm.size,), ("cyclic", "*"))
+
+    def small(i: int) -> np.ndarray:
+        """Array number i, all of it."""
+        return 100.0 * i + np.arange(np.prod(shapes[i]), dtype=float).reshape(shapes[i])
+
+    def mine(i: int) -> np.ndarray:
+        """This rank's part of it."""
+        return small(i)[dist_of(shapes[i]).indices(comm)[0]].copy()
+
+    def request_all(target: Any) -> list[hs.Request[hs.Report]]:
+        """Writes all, behind one that takes long enough for all ranks to have asked for several."""
+        large = np.ones((comm.size, 1 << 20))
+        requests = [target.iwrite("large", large[comm.rank : comm.rank + 1], dist_of(large.shape))]
+        return requests + [target.iwrite(f"s{i}", mine(i), dist_of(shapes[i])) for i in range(count)]
+
+    def check(target: Any, reports: list[hs.Report]) -> None:
+        assert [report.bytes for report in reports] == [small(i).nbytes for i in range(count)]
+        assert len({report.seconds for report in reports}) < count, "none were carried out as one"
+        assert all(f"write of 's{i}' to" in str(report) for i, report in enumerate(reports))
+        assert all(np.array_equal(target.read(f"s{i}"), small(i)) for i in range(count))
+
+    with hs.open(path / "j.zarr", "w", comm=comm, durable=False) as store:
+        check(store, hs.wait_all(request_all(store))[1:])
+    with hs.open_raw(path / "j.raw", "w", comm=comm, durable=False) as file:
+        reports = hs.wait_all(request_all(file))[1:]
+    arrays = {"large": ((comm.size, 1 << 20), "f8")} | {f"s{i}": (shape, "f8") for i, shape in enumerate(shapes)}
+    with hs.open_raw(path / "j.raw", "r", comm=comm, arrays=arrays) as file:
+        check(file, reports)
+    # One fails on all ranks, and one on the last rank alone.
+    with hs.open(path / "k.zarr", "w", comm=comm, durable=False) as store:
+        store.write("s7", mine(7), dist_of(shapes[7]))
+        requests = request_all(store)[1:]
+        last = np.zeros((99, 4)) if comm.rank == comm.size - 1 else mine(0)
+        unfit = store.iwrite("unfit", last, dist_of(shapes[0]))
+        with pytest.raises(hs.ExistsError, match="write of 's7' to .*'s7' exists already"):
+            requests[7].wait()
+        with pytest.raises(hs.InvalidError, match="the local part of 'unfit' does not fit"):
+            unfit.wait()
+        assert all(requests[i].wait().bytes == small(i).nbytes for i in range(count) if i != 7)
+        assert all(np.array_equal(store.read(f"s{i}"), small(i)) for i in range(count))
+        assert "unfit" not in store
+
+
 def errors_on_all_ranks(comm: Any, path: Path) -> None:
     """A request fails on all ranks alike, whatever the rank that is at fault, and what is behind it goes on."""
     dist = spread(comm)
@@ -248,5 +298,5 @@ def files(comm: Any, path: Path) -> None:
 
 CASES: dict[str, Callable[[Any, Path], None]] = {
     each.__name__: each
-    for each in (several_outstanding, overlap, staged, errors_on_all_ranks, not_silent, steps, files)
+    for each in (several_outstanding, overlap, staged, many_small, errors_on_all_ranks, not_silent, steps, files)
 }

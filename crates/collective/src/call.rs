@@ -17,6 +17,7 @@ use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::Target;
 use crate::telling::opened::{Again, Announced, hear, hear_again};
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, Policies};
 use hyperslab_plan::{Beside, Direction, Parameters, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
@@ -62,6 +63,8 @@ pub struct Done {
     /// Of each array, of several that moved as one for all of them, how many elements this rank's part had: fewer than asked
     /// for where a file ended.
     pub elements: Vec<u64>,
+    /// How many calls wait on each rank that could follow as one.
+    pub waiting: u32,
 }
 
 type Shared = Arc<Mutex<Box<dyn Target>>>;
@@ -104,6 +107,8 @@ pub struct Call {
     given: Vec<LocalArray>,
     moved: Vec<u64>,
     report: Option<Report>,
+    /// How many calls wait on this rank, if anybody asks.
+    waiting: Option<Box<dyn Fn() -> u32 + Send>>,
 }
 
 enum Stage {
@@ -152,7 +157,7 @@ impl Call {
         let fault = fault.or(unfit).map(|fault| fault.context(&what));
         let question = Question {
             stores: true,
-            votes: Votes { cannot, reach: reach(&arrays), sum: 0 },
+            votes: Votes { cannot, reach: reach(&arrays), ..Votes::default() },
             ..Question::opening(what.clone(), compared, fault)
         };
         let began = world.clock().stamp_ns();
@@ -182,6 +187,7 @@ impl Call {
             given: Vec::new(),
             moved: Vec::new(),
             report: None,
+            waiting: None,
         }
     }
 
@@ -196,6 +202,12 @@ impl Call {
         if let Some(question) = self.question.as_mut().filter(|question| question.fault.is_none()) {
             question.fault = failure();
         }
+    }
+
+    /// Lets all ranks know how many calls wait on each of them that could follow as one: as many as this says at the end.
+    #[must_use]
+    pub fn before(self, waiting: impl Fn() -> u32 + Send + 'static) -> Call {
+        Call { waiting: Some(Box::new(waiting)), ..self }
     }
 
     /// What all agreed on, once they have.
@@ -233,7 +245,7 @@ impl Call {
                 }
                 Stage::Closing(agreement) => match agreement.poll(world, party)? {
                     Ok(agreed) if agreed.votes.sum != 0 && self.strictly.is_some() => self.read_again(world, party),
-                    Ok(_) => return Some(Ok(self.done(world))),
+                    Ok(agreed) => return Some(Ok(self.done(world, agreed.votes.waiting))),
                     Err(fault) => Err(fault),
                 },
                 Stage::Over => return None,
@@ -411,9 +423,11 @@ impl Call {
             let seconds = seconds_between(self.times.0, world.clock().stamp_ns());
             let (open, sync) = (seconds_between(self.times.0, self.times.1), walked.sync_ns as f64 / 1e9);
             let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
-            Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked)
+            let each = if self.waiting.is_some() { self.bytes_of_each(transfer) } else { Vec::new() };
+            Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked).of_each(each)
         });
-        let votes = Votes { sum: walked.sum, ..Votes::default() };
+        let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting());
+        let votes = Votes { sum: walked.sum, waiting, ..Votes::default() };
         let question =
             Question { what: self.what.clone(), fault, votes, stores: self.publishes, ..Question::default() };
         let begin = self.target.clone().filter(|_| self.publishes).map(|target| -> Begin {
@@ -424,7 +438,20 @@ impl Call {
         Agreement::open(party, question, begin).map(Stage::Closing)
     }
 
-    fn done(&mut self, world: &mut dyn World) -> Done {
+    /// Bytes of each array in storage, of all ranks together \[B\].
+    fn bytes_of_each(&self, transfer: &Transfer) -> Vec<u64> {
+        let ends = self.firsts.iter().skip(1).copied().chain([self.arrays.len()]);
+        let each = self.firsts.iter().zip(ends).zip(&transfer.asks).flat_map(|((&first, end), ask)| {
+            let alone = (end - first == 1).then(|| ask.stored_bytes());
+            self.arrays[first..end].iter().map(move |request| {
+                let held = || volume(request.holding.as_ref()?.shape())?.checked_mul(ask.stored.element.bytes());
+                alone.or_else(held).unwrap_or(0)
+            })
+        });
+        each.collect()
+    }
+
+    fn done(&mut self, world: &mut dyn World, waiting: u32) -> Done {
         self.stage = Stage::Over;
         self.afterwards(world, |target| target.tidy());
         if let Some(((groups, taken, votes), Opened { transfer, decision })) =
@@ -435,7 +462,7 @@ impl Call {
         }
         let report = self.report.take().expect("made before the last agreement");
         let report = report.closed(seconds_between(self.times.0, world.clock().stamp_ns()));
-        Done { arrays: std::mem::take(&mut self.given), report, elements: std::mem::take(&mut self.moved) }
+        Done { arrays: std::mem::take(&mut self.given), report, elements: std::mem::take(&mut self.moved), waiting }
     }
 
     /// Ends it, since it has failed on all ranks, perhaps while nobody polled it: what was begun is taken back, on rank 0 and

@@ -5,6 +5,7 @@ use hyperslab_layout::quantity::{bytes, seconds};
 use hyperslab_plan::{Parameters, Strategy};
 use hyperslab_walk::Walked;
 use std::fmt;
+use std::ops::Range;
 
 /// What was chosen for a transfer and what it cost, as seen by this rank.
 #[derive(Clone, PartialEq, Debug)]
@@ -12,6 +13,8 @@ pub struct Report {
     what: String,
     parameters: Parameters,
     bytes: u64,
+    /// Of each array, where that was asked for.
+    each: Vec<u64>,
     seconds: f64,
     walked: Walked,
     predicted: Predicted,
@@ -41,7 +44,21 @@ impl Report {
         walked: Walked,
     ) -> Report {
         let Decision { parameters, predicted, .. } = decision;
-        Report { what, parameters: parameters.clone(), bytes, seconds, walked, predicted: *predicted, measured }
+        let (parameters, each) = (parameters.clone(), Vec::new());
+        Report { what, parameters, bytes, each, seconds, walked, predicted: *predicted, measured }
+    }
+
+    /// The same, with the bytes of each array.
+    #[must_use]
+    pub(crate) fn of_each(self, each: Vec<u64>) -> Report {
+        Report { each, ..self }
+    }
+
+    /// What of it is about these arrays, which were asked for by this: their bytes, in the time of all.
+    #[must_use]
+    pub fn part(&self, what: String, arrays: Range<usize>) -> Report {
+        let each = self.each.get(arrays).unwrap_or_default().to_vec();
+        Report { what, bytes: each.iter().sum(), each, ..self.clone() }
     }
 
     /// The same once the call is over, after so many seconds in all.

@@ -2,7 +2,7 @@
 
 use crate::driver::{Driver, Elsewhere};
 use crate::environment;
-use crate::line::{Finished, Line, Outcome};
+use crate::line::{Line, Outcome, Task};
 use crate::listing::Listings;
 use crate::planning::Plans;
 use crate::recording::Recording;
@@ -326,13 +326,14 @@ impl Comm {
         self.servers() > 0 && !self.is_inside()
     }
 
-    pub(crate) fn submit(
-        &self,
-        outcome: Arc<Outcome>,
-        staged: u64,
-        work: Box<dyn FnOnce() -> Result<Finished, Fault> + Send>,
-    ) {
-        Line::submit(Keep(self.shared.clone()), outcome, staged, work);
+    pub(crate) fn submit(&self, outcome: Arc<Outcome>, staged: u64, task: Box<dyn Task>) {
+        Line::submit(Keep(self.shared.clone()), outcome, staged, task);
+    }
+
+    /// How many calls wait that could follow this one as one.
+    pub(crate) fn waiting(&self) -> impl Fn() -> u32 + Send + 'static {
+        let keep = Keep(self.shared.clone());
+        move || keep.as_ref().waiting()
     }
 
     /// This rank, among the servers if it is one of them.

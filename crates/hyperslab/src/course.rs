@@ -187,7 +187,11 @@ impl Comm {
         let party = &mut *restoring.party;
         let writes = arguments.direction == hyperslab_plan::Direction::Write;
         let mut call = Call::new(machine, (self.rank(), self.size()), arguments, decode).among(self.repeats());
-        if party.poisoned().is_none() {
+        if self.is_inside() {
+            call = call.before(self.waiting());
+        }
+        // Several calls as one would all fail.
+        if party.poisoned().is_none() && !self.line().is_joined() {
             call.bring(|| self.line().take_failure(NO_TARGET));
         }
         let mut watching = Watching { line: self.line(), observer, told: Instant::now(), steps: 0 };
@@ -210,6 +214,9 @@ impl Comm {
         }
         if party.rank() == 0 {
             self.plans().done(&done.report);
+        }
+        if self.is_inside() {
+            self.line().agree(done.waiting);
         }
         Ok(done)
     }

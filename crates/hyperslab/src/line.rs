@@ -9,6 +9,7 @@ use hyperslab_collective::{LocalArray, Report};
 use hyperslab_real::Interrupted;
 use hyperslab_real::relay::Pump;
 use hyperslab_world::{Fault, FaultKind};
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -74,11 +75,32 @@ impl Outcome {
     }
 }
 
-type Work = Box<dyn FnOnce() -> Result<Finished, Fault> + Send>;
+/// What is left to the line.
+pub(crate) trait Task: Any + Send {
+    /// Carries it out.
+    fn run(self: Box<Self>) -> Result<Finished, Fault>;
+
+    /// How many of those that come next could be carried out with it as one call, and nobody would see a difference.
+    fn joins<'a>(&'a self, _next: &mut dyn Iterator<Item = &'a dyn Task>) -> usize {
+        0
+    }
+
+    /// Carries it out with those that [join](Task::joins) it; gives of each what it would give alone.
+    fn run_with(self: Box<Self>, next: Vec<Box<dyn Task>>) -> Vec<Result<Finished, Fault>> {
+        let first = self.run();
+        [first].into_iter().chain(next.into_iter().map(|task| task.run())).collect()
+    }
+}
+
+impl<F: FnOnce() -> Result<Finished, Fault> + Send + 'static> Task for F {
+    fn run(self: Box<Self>) -> Result<Finished, Fault> {
+        self()
+    }
+}
 
 struct Job {
     outcome: Arc<Outcome>,
-    work: Work,
+    task: Box<dyn Task>,
     /// Bytes of copies that go with it \[B\].
     staged: u64,
 }
@@ -86,8 +108,10 @@ struct Job {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// The job that is being carried out.
-    current: Option<Arc<Outcome>>,
+    /// The jobs that are being carried out: one, or several as one.
+    current: usize,
+    /// How many of those that come next are to be carried out as one, which all ranks know.
+    agreed: usize,
     /// Whether a thread carries out jobs.
     works: bool,
     /// Failures that the user has not been told of.
@@ -100,7 +124,7 @@ struct State {
 
 impl State {
     fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && self.current.is_none()
+        self.jobs.is_empty() && self.current == 0
     }
 }
 
@@ -129,6 +153,17 @@ pub(crate) struct Line {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Carries out a task, with those that join it.
+fn carry_out(first: Box<dyn Task>, next: Vec<Job>) -> Vec<Result<Finished, Fault>> {
+    let all = 1 + next.len();
+    let run = || match next.is_empty() {
+        true => vec![first.run()],
+        false => first.run_with(next.into_iter().map(|job| job.task).collect()),
+    };
+    let broken = |_| vec![Err(Fault::new(FaultKind::Peer, "a call that was not waited for broke off")); all];
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(broken)
 }
 
 impl Line {
@@ -214,14 +249,19 @@ impl Line {
     }
 
     /// Leaves a job; `line` is this line and all that must live while the job does.
-    pub(crate) fn submit<K: AsRef<Line> + Send + 'static>(keep: K, outcome: Arc<Outcome>, staged: u64, work: Work) {
+    pub(crate) fn submit<K: AsRef<Line> + Send + 'static>(
+        keep: K,
+        outcome: Arc<Outcome>,
+        staged: u64,
+        task: Box<dyn Task>,
+    ) {
         let line = keep.as_ref();
         if let Err(fault) = line.check_process() {
             let _ = outcome.result.set(Err(fault));
             return;
         }
         let mut state = lock(&line.state);
-        state.jobs.push_back(Job { outcome, work, staged });
+        state.jobs.push_back(Job { outcome, task, staged });
         if std::mem::replace(&mut state.works, true) {
             return;
         }
@@ -237,26 +277,55 @@ impl Line {
     fn work(&self) {
         loop {
             let mut state = lock(&self.state);
-            let Some(Job { outcome, work, staged }) = state.jobs.pop_front() else {
+            let Some(first) = state.jobs.pop_front() else {
                 state.works = false;
                 return;
             };
-            state.current = Some(outcome.clone());
+            let joined = std::mem::take(&mut state.agreed).clamp(1, state.jobs.len() + 1) - 1;
+            let next: Vec<Job> = state.jobs.drain(..joined).collect();
+            state.current = 1 + joined;
             drop(state);
-            let result = catch_unwind(AssertUnwindSafe(work))
-                .unwrap_or_else(|_| Err(Fault::new(FaultKind::Peer, "a call that was not waited for broke off")));
+            let (outcomes, staged) =
+                [&first].into_iter().chain(&next).map(|job| (job.outcome.clone(), job.staged)).unzip();
+            let results = carry_out(first.task, next);
             self.moves();
-            // Who sees the result finds the failure in the list, to take it out: both change under one lock.
-            let mut state = lock(&self.state);
-            state.current = None;
+            self.end(outcomes, staged, results);
+        }
+    }
+
+    /// The calls are over.
+    fn end(&self, outcomes: Vec<Arc<Outcome>>, staged: Vec<u64>, results: Vec<Result<Finished, Fault>>) {
+        // Who sees the result finds the failure in the list, to take it out: both change under one lock.
+        let mut state = lock(&self.state);
+        state.current = 0;
+        state.staged -= staged.iter().sum::<u64>();
+        for (outcome, result) in outcomes.into_iter().zip(results) {
             state.finished = state.finished.max(outcome.number);
-            state.staged -= staged;
             if result.is_err() {
                 state.failed.push(outcome.clone());
             }
             let _ = outcome.result.set(result);
-            self.news.notify_all();
         }
+        self.news.notify_all();
+    }
+
+    /// How many jobs wait that could follow the one that is being carried out, as one.
+    pub(crate) fn waiting(&self) -> u32 {
+        let state = lock(&self.state);
+        // What went wrong and was not told of is brought to the next call, alone.
+        let Some(first) = state.jobs.front().filter(|_| state.failed.is_empty()) else { return 0 };
+        let joined = first.task.joins(&mut state.jobs.iter().skip(1).map(|job| &*job.task));
+        u32::try_from(1 + joined).unwrap_or(u32::MAX)
+    }
+
+    /// All ranks know that so many jobs wait on each that could follow as one.
+    pub(crate) fn agree(&self, waiting: u32) {
+        lock(&self.state).agreed = waiting as usize;
+    }
+
+    /// Whether several jobs are being carried out as one.
+    pub(crate) fn is_joined(&self) -> bool {
+        lock(&self.state).current > 1
     }
 
     /// Tells that the arrays of a call may be used again, though it is not over.
@@ -388,7 +457,7 @@ impl Line {
         }
         self.pump();
         let mut state = lock(&self.state);
-        let given_up = state.jobs.len() + usize::from(state.current.is_some());
+        let given_up = state.jobs.len() + state.current;
         let failed = std::mem::take(&mut state.failed).into_iter();
         (failed.filter_map(|outcome| outcome.told()).collect(), given_up)
     }

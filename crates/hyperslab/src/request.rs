@@ -2,7 +2,7 @@
 
 use crate::comm::{Comm, Inside, Unready};
 use crate::error::Error;
-use crate::line::{Finished, Outcome};
+use crate::line::{Finished, Outcome, Task};
 use hyperslab_collective::{LocalArray, Ownership, Report};
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Parameters, Preference};
@@ -115,22 +115,19 @@ impl Comm {
         room: Option<&Room>,
         work: impl FnOnce(&Comm) -> Result<Finished, Error> + Send + 'static,
     ) -> Request {
-        self.leave_numbered(target, room, |_| work)
+        self.leave_task(target, room, |_, comm| move || work(&comm).map_err(Fault::from))
     }
 
-    /// The same for work that is told the number of the request.
-    pub(crate) fn leave_numbered<W: FnOnce(&Comm) -> Result<Finished, Error> + Send + 'static>(
+    /// The same for a task that is made with the number of the request, and a communicator through which it may call at once.
+    pub(crate) fn leave_task<T: Task>(
         &self,
         target: u64,
         room: Option<&Room>,
-        work: impl FnOnce(u64) -> W,
+        task: impl FnOnce(u64, Comm) -> T,
     ) -> Request {
         let outcome = self.line().outcome(target);
-        let work = work(outcome.number);
-        let comm = self.inside(Inside(outcome.clone()));
-        let staged = room.map_or(0, |room| room.staged);
-        let work = Box::new(move || work(&comm).map_err(Fault::from));
-        self.submit(outcome.clone(), staged, work);
+        let task = task(outcome.number, self.inside(Inside(outcome.clone())));
+        self.submit(outcome.clone(), room.map_or(0, |room| room.staged), Box::new(task));
         Request { comm: self.clone(), outcome }
     }
 

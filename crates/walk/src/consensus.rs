@@ -29,7 +29,13 @@ pub struct Votes {
     pub reach: Option<(u64, u64)>,
     /// What parts that were read contribute to checksums: the exclusive or of all ranks, 0 where they add up.
     pub sum: u32,
+    /// How many calls wait that could follow as one: on all ranks, the fewest.
+    pub waiting: u32,
 }
+
+/// Bits above those of the ways: whether a vote says from where to where it reaches, and whether calls wait.
+const REACHES: u64 = 1 << 31;
+const WAITS: u64 = 1 << 30;
 
 impl Votes {
     fn merge(&mut self, other: Votes) {
@@ -39,21 +45,23 @@ impl Votes {
             (one, other) => one.or(other),
         };
         self.sum ^= other.sum;
+        self.waiting = self.waiting.min(other.waiting);
     }
 
     fn tell(self, w: Writer) -> Writer {
-        let reaches = u64::from(self.reach.is_some()) << 31;
-        let w = w.number(u64::from(self.sum) << 32 | reaches | u64::from(self.cannot));
-        match self.reach {
-            Some((low, high)) => w.number(low).number(high),
-            None => w,
-        }
+        let reaches = if self.reach.is_some() { REACHES } else { 0 };
+        let waits = if self.waiting > 0 { WAITS } else { 0 };
+        let w = w.number(u64::from(self.sum) << 32 | reaches | waits | u64::from(self.cannot));
+        let w = self.reach.into_iter().fold(w, |w, (low, high)| w.number(low).number(high));
+        if self.waiting > 0 { w.number(self.waiting.into()) } else { w }
     }
 
     fn hear(r: &mut Reader) -> Option<Votes> {
         let all = r.number()?;
-        let reach = if all >> 31 & 1 == 1 { Some((r.number()?, r.number()?)) } else { None };
-        Some(Votes { cannot: all as Ways & !(1 << 31), reach, sum: (all >> 32) as u32 })
+        let reach = if all & REACHES > 0 { Some((r.number()?, r.number()?)) } else { None };
+        let waiting = if all & WAITS > 0 { r.number()? as u32 } else { 0 };
+        let cannot = (all & (WAITS - 1)) as Ways;
+        Some(Votes { cannot, reach, sum: (all >> 32) as u32, waiting })
     }
 }
 

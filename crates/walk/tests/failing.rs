@@ -128,6 +128,7 @@ fn what_one_rank_cannot_do_all_ranks_hear_of() {
                     cannot: if rank == odd { 2 } else { rank & 4 },
                     reach: (rank % 3 > 0).then(|| (u64::from(10 + rank), u64::from(20 + rank))),
                     sum: rank * 77 % 5,
+                    waiting: (rank + odd) % 3 * 1000,
                 },
                 ..question("[8]")
             };
@@ -135,8 +136,9 @@ fn what_one_rank_cannot_do_all_ranks_hear_of() {
             let votes = questions.iter().map(|question| question.votes);
             let cannot = votes.clone().fold(0, |all, votes| all | votes.cannot);
             let sum = votes.clone().fold(0, |all, votes| all ^ votes.sum);
+            let waiting = votes.clone().map(|votes| votes.waiting).min().unwrap();
             let reach = votes.filter_map(|votes| votes.reach).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-            let all = Votes { cannot, reach, sum };
+            let all = Votes { cannot, reach, sum, waiting };
             let agreed =
                 Ranks::in_memory(size, u64::from(odd), &Default::default()).agree_on_ways(questions, &Ok(vec![1]));
             assert_eq!(agreed, vec![Ok(Agreed { payload: vec![1], votes: all }); size as usize]);

@@ -182,6 +182,9 @@ class Moving:
     ) -> Request[Report]:
         """Write as `write` does, but return at once. Collective.
 
+        Small writes that wait on all ranks, one behind another, are carried out as one call. Each has its own report,
+        in which the time is that of all, and its own error.
+
         Parameters
         ----------
         name, array, dist

@@ -5,11 +5,31 @@ use crate::comm::{Comm, Unready};
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
-use crate::zarr::{ArrayWrite, completed, staging};
+use crate::zarr::{ArrayWrite, Destination, QueuedWrite, completed, listed, staging};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_plan::Strategy;
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::atomic::Ordering;
+
+impl Destination for File {
+    fn is_same(&self, other: &File) -> bool {
+        let room = |of: &File| (of.held, of.options.preference.clone());
+        self.target == other.target && self.within == other.within && room(self) == room(other)
+    }
+
+    fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    fn write_now(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
+        self.write(asks, options)
+    }
+
+    fn said(&self, asks: &[ArrayWrite]) -> String {
+        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+        format!("write of {} to '{}'", listed(&names), self.path().display())
+    }
+}
 
 impl File {
     /// As [`File::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
@@ -21,21 +41,13 @@ impl File {
         };
         match room {
             Ok(room) => {
-                let mut file = self.with_room(&room);
-                self.comm.leave_numbered(self.target, Some(&room), |number| {
+                let to = self.with_room(&room);
+                self.comm.leave_task(self.target, Some(&room), |number, comm| {
                     self.last_write.fetch_max(number, Ordering::Relaxed);
-                    move |comm: &Comm| {
-                        file.comm = comm.clone();
-                        let written = file.write(&asks, &options);
-                        written.map(|report| (Vec::new(), report))
-                    }
+                    QueuedWrite { to: File { comm, ..to }, asks, options, under_way: None }
                 })
             }
-            Err(fault) => {
-                let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-                let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
-                self.comm.refuse_later(self.target, what, fault)
-            }
+            Err(fault) => self.comm.refuse_later(self.target, self.said(&asks), fault),
         }
     }
 

@@ -48,7 +48,10 @@ impl File {
             options.section.check(asks.len())?;
             WriteOptions { element: None, ..options.clone() }.check_for_existing()?;
             let numbers = self.numbers(&names)?;
-            self.check_element(options.element, &numbers)?;
+            numbers
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, number)| self.check_element(options.of(i).element, *number))?;
             numbers.iter().try_for_each(|number| self.inside().form.check_changeable(*number))?;
             Ok(Prepared { numbers, sections: options.section.clone(), asks, ..Prepared::default() })
         })
@@ -76,20 +79,15 @@ impl File {
         }
     }
 
-    /// Refuses another type of the stored elements than arrays have that are there.
-    fn check_element(&self, asked: Option<ElementType>, numbers: &[usize]) -> Result<(), Fault> {
-        let Some(asked) = asked else { return Ok(()) };
+    /// Refuses another type of the stored elements than an array has that is there.
+    fn check_element(&self, asked: Option<ElementType>, number: usize) -> Result<(), Fault> {
         let inside = self.inside();
-        let arrays = numbers.iter().map(|&number| inside.form.array(number));
-        match arrays.into_iter().find(|array| array.element.kind != asked.kind) {
-            None => Ok(()),
-            Some(array) => {
-                let text = format!("the type of the stored elements of '{}' cannot be changed", array.name);
-                Err(Fault::new(FaultKind::Invalid, text)
-                    .expected(array.element.numpy(), asked.numpy())
-                    .hint("leave dtype out: elements are converted to what is stored, as casting allows"))
-            }
-        }
+        let array = inside.form.array(number);
+        let Some(asked) = asked.filter(|asked| asked.kind != array.element.kind) else { return Ok(()) };
+        let text = format!("the type of the stored elements of '{}' cannot be changed", array.name);
+        Err(Fault::new(FaultKind::Invalid, text)
+            .expected(array.element.numpy(), asked.numpy())
+            .hint("leave dtype out: elements are converted to what is stored, as casting allows"))
     }
 
     /// Makes arrays longer along their first dimension, all of a call by the same extent: those of the file that grow, of which

@@ -116,6 +116,54 @@ fn calls_are_carried_out_one_after_another() {
     });
 }
 
+/// A task that joins others of its kind.
+struct Joining(Arc<Array>);
+
+impl Task for Joining {
+    fn run(self: Box<Self>) -> Result<Finished, Fault> {
+        self.0.count();
+        finished()
+    }
+
+    fn joins<'a>(&'a self, next: &mut dyn Iterator<Item = &'a dyn Task>) -> usize {
+        next.take_while(|task| (*task as &dyn Any).is::<Joining>()).count()
+    }
+
+    fn run_with(self: Box<Self>, next: Vec<Box<dyn Task>>) -> Vec<Result<Finished, Fault>> {
+        self.0.count();
+        (0..=next.len()).map(|number| if number == 0 { finished() } else { failed() }).collect()
+    }
+}
+
+#[test]
+fn calls_that_join_are_one_and_each_has_its_own_result() {
+    explore("calls that join", || {
+        let (line, array) = (Kept::new(), Array::new());
+        let (of_work, keeper) = (array.clone(), line.clone());
+        line.leave(move |_| {
+            of_work.count();
+            // As after an agreement of one rank.
+            keeper.0.agree(keeper.0.waiting());
+            finished()
+        });
+        let outcomes: Vec<_> = (0..2)
+            .map(|_| {
+                let outcome = line.0.outcome(NO_TARGET);
+                Line::submit(line.clone(), outcome.clone(), 0, Box::new(Joining(array.clone())));
+                outcome
+            })
+            .collect();
+        let first = line.0.result(&outcomes[0]);
+        let second = line.0.result(&outcomes[1]);
+        line.0.drain();
+        // Both waited for the first call, or came one by one.
+        let joined = second.is_err();
+        assert!(first.is_ok());
+        assert_eq!(array.count(), if joined { 3 } else { 4 });
+        assert!(line.0.take_failure(ANY_TARGET).is_none(), "told");
+    });
+}
+
 #[test]
 fn a_call_that_comes_while_the_thread_ends_is_carried_out() {
     explore("thread that ends", || {

@@ -2,6 +2,8 @@
 
 use super::{Sections, WriteOptions};
 use crate::error::Error;
+use hyperslab_layout::Casting;
+use hyperslab_plan::Strategy;
 
 impl WriteOptions {
     /// Several writes as one call: each of so many arrays, and with its own options.
@@ -11,10 +13,9 @@ impl WriteOptions {
     /// allowed, by which strategy, or new arrays and sections of existing ones.
     pub fn together(writes: Vec<(usize, WriteOptions)>) -> Result<WriteOptions, Error> {
         let Some((_, first)) = writes.first() else { return Ok(WriteOptions::default()) };
-        let of_call = |one: &WriteOptions| (one.overwrite, one.casting, one.strategy, one.section.is_whole());
-        let (overwrite, casting, strategy, whole) = of_call(first);
-        if let Some((_, other)) = writes.iter().find(|(_, one)| of_call(one) != of_call(first)) {
-            let (what, hint) = match of_call(other) {
+        let (overwrite, casting, strategy, whole) = first.of_call();
+        if let Some((_, other)) = writes.iter().find(|(_, one)| one.of_call() != first.of_call()) {
+            let (what, hint) = match other.of_call() {
                 (other, ..) if other != overwrite => ("overwrite", "give it to all writes, or make two batches"),
                 (_, other, ..) if other != casting => ("casting", "give the same to all writes, or make two batches"),
                 (_, _, other, _) if other != strategy => ("strategy", "give the same to all, or make two batches"),
@@ -39,6 +40,16 @@ impl WriteOptions {
         let section = if whole { Sections::Whole } else { Sections::Each(sections) };
         let apart = if whole { apart } else { Vec::new() };
         Ok(WriteOptions { section, apart, overwrite, casting, strategy, ..WriteOptions::default() })
+    }
+
+    /// What several writes that are one call must have alike.
+    fn of_call(&self) -> (bool, Casting, Option<Strategy>, bool) {
+        (self.overwrite, self.casting, self.strategy, self.section.is_whole())
+    }
+
+    /// Whether both could be one call, [together](WriteOptions::together).
+    pub(crate) fn goes_with(&self, other: &WriteOptions) -> bool {
+        self.of_call() == other.of_call() && self.apart.is_empty() && other.apart.is_empty()
     }
 
     /// What holds for one of the arrays.

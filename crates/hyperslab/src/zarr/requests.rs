@@ -3,6 +3,7 @@
 use super::call::completed;
 use super::known::Known;
 use super::nodes::read_array;
+use super::queued::{Destination, QueuedWrite};
 use super::{ArrayInfo, ArrayWrite, Store};
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
@@ -25,6 +26,26 @@ fn writes(asks: &[ArrayWrite], new: &WriteOptions) -> Writes {
 /// What copies are made of.
 pub(crate) fn staging(asks: &mut [ArrayWrite]) -> impl Iterator<Item = (&str, &mut Vec<LocalArray>, &Ownership)> {
     asks.iter_mut().filter_map(|ask| Some((ask.name.as_str(), &mut ask.arrays, ask.holding.as_deref()?)))
+}
+
+impl Destination for Store {
+    fn is_same(&self, other: &Store) -> bool {
+        let room = |of: &Store| (of.held, of.options.preference.clone());
+        self.target == other.target && self.path() == other.path() && room(self) == room(other)
+    }
+
+    fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    fn write_now(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
+        self.write(asks, options)
+    }
+
+    fn said(&self, asks: &[ArrayWrite]) -> String {
+        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+        format!("write of {} to '{}'", super::listed(&names), self.path().display())
+    }
 }
 
 impl Store {
@@ -53,26 +74,13 @@ impl Store {
         };
         match room {
             Ok(room) => {
-                let mut store = self.with_room(&room);
-                let (writes, replaces, listing) = (writes(&asks, &new), new.overwrite, self.listing.clone());
-                self.comm.leave_numbered(self.target, Some(&room), move |number| {
-                    let under_way = listing.begin(writes, number, replaces);
-                    move |comm: &Comm| {
-                        store.comm = comm.clone();
-                        let written = store.write(&asks, &new);
-                        let unsynced = |error: &Error| error.kind() == FaultKind::Unsynced && asks.len() == 1;
-                        if written.as_ref().err().is_none_or(unsynced) {
-                            under_way.succeeded();
-                        }
-                        written.map(|report| (Vec::new(), report))
-                    }
+                let to = self.with_room(&room);
+                self.comm.leave_task(self.target, Some(&room), move |number, comm| {
+                    let under_way = to.listing.begin(writes(&asks, &new), number, new.overwrite);
+                    QueuedWrite { to: Store { comm, ..to }, asks, options: new, under_way: Some(under_way) }
                 })
             }
-            Err(fault) => {
-                let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-                let what = format!("write of {} to '{}'", super::listed(&names), self.path().display());
-                self.comm.refuse_later(self.target, what, fault)
-            }
+            Err(fault) => self.comm.refuse_later(self.target, self.said(&asks), fault),
         }
     }
 
