@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::moves::{mover, swapper};
 use crate::nan::{CopyError, NotANumber};
 use crate::shape::{Plane, Walk, canonical, take_run};
-use crate::transpose;
+use crate::transpose::Tile;
 
 /// Copies every element of side `a`, in `from`, to side `b`, in `to`, converting where the element types differ.
 ///
@@ -122,14 +122,17 @@ unsafe fn drive(
     kernel: impl Fn(*const u8, *mut u8, &Plane),
 ) {
     let walk = Walk::new(nest, sizes.0.max(sizes.1));
-    walk.for_each_plane(|a, b, plane| {
-        let (from, to) = (from.wrapping_offset(a as isize), to.wrapping_offset(b as isize));
-        if walk.transposes() {
-            // SAFETY: tiles consist of items of the nest.
-            unsafe { transpose::tile(from, to, plane, sizes.0, &kernel) }
-        } else {
+    let at = |a: i64, b: i64| (from.wrapping_offset(a as isize), to.wrapping_offset(b as isize));
+    if !walk.transposes() {
+        return walk.for_each_plane(|a, b, plane| {
+            let (from, to) = at(a, b);
             kernel(from, to, plane);
-        }
+        });
+    }
+    walk.with(|plane| Tile::new(plane, sizes.0)).for_each_plane(|a, b, tile| {
+        let (from, to) = at(a, b);
+        // SAFETY: tiles consist of items of the nest.
+        unsafe { tile.carry_out(from, to, &kernel) }
     });
 }
 

@@ -63,19 +63,21 @@ pub(crate) fn take_run(nest: &mut Nest, bytes: u64) -> u64 {
     run
 }
 
-/// A canonical nest, split for a kernel.
-pub(crate) struct Walk {
+/// A canonical nest, split for a kernel, whose planes may be made ready for it.
+pub(crate) struct Walk<P = Plane> {
     /// Together all of the nest. More than one where loops do not divide into tiles.
-    parts: Vec<Part>,
-    /// Columns of a tile (items), when the planes transpose.
-    width: Option<u64>,
+    parts: Vec<Part<P>>,
+    transposes: bool,
 }
 
-/// A nest whose innermost loops are a plane.
-struct Part {
+/// A nest whose innermost loops are planes beside each other, one unless they are tiles.
+struct Part<P> {
     start: (i64, i64),
     outer: Vec<Loop>,
-    plane: Plane,
+    beside: Loop,
+    plane: P,
+    /// What is left of the columns, where they do not divide into tiles.
+    rest: Option<P>,
 }
 
 impl Walk {
@@ -95,29 +97,47 @@ impl Walk {
         match transposes {
             Some(i) => {
                 let (height, width) = tile_of(loops[i].count, columns.count, bytes);
-                Walk { parts: in_strips(start, &loops, i, height, columns), width: Some(width) }
+                let tile = (height, width.min(columns.count));
+                Walk { parts: in_strips(start, &loops, i, tile, columns), transposes: true }
             }
             None => {
-                let rows = loops.pop().unwrap_or(ONCE);
-                Walk { parts: vec![Part { start, outer: loops, plane: Plane { rows, columns } }], width: None }
+                let plane = Plane { rows: loops.pop().unwrap_or(ONCE), columns };
+                Walk { parts: vec![Part { start, outer: loops, beside: ONCE, plane, rest: None }], transposes: false }
             }
         }
     }
 
     /// Whether the planes are tiles of a transposing copy.
     pub(crate) fn transposes(&self) -> bool {
-        self.width.is_some()
+        self.transposes
     }
 
+    /// The same, with each kind of plane made ready.
+    pub(crate) fn with<P>(self, make: impl Fn(Plane) -> P) -> Walk<P> {
+        let made = |Part { start, outer, beside, plane, rest }: Part<Plane>| Part {
+            start,
+            outer,
+            beside,
+            plane: make(plane),
+            rest: rest.map(&make),
+        };
+        Walk { parts: self.parts.into_iter().map(made).collect(), transposes: self.transposes }
+    }
+}
+
+impl<P> Walk<P> {
     /// Calls `f(a, b, plane)` for each plane, or each tile of one, with its first addresses.
-    pub(crate) fn for_each_plane(&self, mut f: impl FnMut(i64, i64, &Plane)) {
-        for Part { start, outer, plane } in &self.parts {
+    pub(crate) fn for_each_plane(&self, mut f: impl FnMut(i64, i64, &P)) {
+        for Part { start, outer, beside, plane, rest } in &self.parts {
             let mut odometer = Odometer::new(*start, outer);
             loop {
-                let (a, b) = odometer.at;
-                match self.width {
-                    None => f(a, b, plane),
-                    Some(width) => tiles(a, b, plane, width, &mut f),
+                let (mut a, mut b) = odometer.at;
+                for _ in 0..beside.count {
+                    f(a, b, plane);
+                    (a, b) = (a + beside.a, b + beside.b);
+                }
+                if let Some(rest) = rest {
+                    f(a, b, rest);
                 }
                 if !odometer.advance() {
                     break;
@@ -137,28 +157,29 @@ fn tile_of(rows: u64, columns: u64, bytes: u64) -> (u64, u64) {
 
 /// Makes loop `i` the rows of planes of at most `height` rows. The strips of such planes are counted where the loop
 /// was, outside of loops that take shorter steps on side `b`: so what lies close together there is written together.
-fn in_strips(start: (i64, i64), loops: &[Loop], i: usize, height: u64, columns: Loop) -> Vec<Part> {
+fn in_strips(
+    start: (i64, i64),
+    loops: &[Loop],
+    i: usize,
+    (height, width): (u64, u64),
+    columns: Loop,
+) -> Vec<Part<Plane>> {
     let rows = loops[i];
+    let (beside, over) = (columns.count / width, columns.count % width);
+    let beside = Loop { count: beside, a: columns.a * width as i64, b: columns.b * width as i64 };
     let (strips, rest) = (rows.count / height, rows.count % height);
     let part = |first: u64, strips: u64, height: u64| {
         let at = |start: i64, step: i64| start + first as i64 * step;
         let mut outer = loops.to_vec();
         outer[i] = Loop { count: strips, a: rows.a * height as i64, b: rows.b * height as i64 };
-        let plane = Plane { rows: Loop { count: height, ..rows }, columns };
-        Part { start: (at(start.0, rows.a), at(start.1, rows.b)), outer, plane }
+        let tile =
+            |width: u64| Plane { rows: Loop { count: height, ..rows }, columns: Loop { count: width, ..columns } };
+        let start = (at(start.0, rows.a), at(start.1, rows.b));
+        Part { start, outer, beside, plane: tile(width), rest: (over > 0).then(|| tile(over)) }
     };
     let entire = (strips > 0).then(|| part(0, strips, height));
     let remainder = (rest > 0).then(|| part(strips * height, 1, rest));
     entire.into_iter().chain(remainder).collect()
-}
-
-fn tiles(a: i64, b: i64, plane: &Plane, width: u64, f: &mut impl FnMut(i64, i64, &Plane)) {
-    let columns = plane.columns;
-    for column in (0..columns.count).step_by(width as usize) {
-        let (width, at) = (width.min(columns.count - column), column as i64);
-        let columns = Loop { count: width, ..columns };
-        f(a + at * columns.a, b + at * columns.b, &Plane { columns, ..*plane });
-    }
 }
 
 /// Counts through loops, keeping both addresses up to date.
@@ -251,6 +272,6 @@ mod tests {
             vec![Loop { count: 5, a: 8, b: 8000 }, Loop { count: 6, a: 400, b: 800 }, Loop { count: 7, a: 4000, b: 8 }];
         let walk = Walk::new(canonical(&Nest { a: 0, b: 0, loops }).unwrap(), 8);
         let plane = walk.parts[0].plane;
-        assert_eq!((plane.rows.count, plane.columns.count), (5, 7));
+        assert_eq!((walk.parts[0].beside.count, plane.rows.count, plane.columns.count), (1, 5, 7));
     }
 }
