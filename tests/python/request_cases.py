@@ -149,7 +149,7 @@ def many_small(comm: Any, path: Path) -> None:
         requests = request_all(store)[1:]
         last = np.zeros((99, 4)) if comm.rank == comm.size - 1 else mine(0)
         unfit = store.iwrite("unfit", last, dist_of(shapes[0]))
-        with pytest.raises(hs.ExistsError, match="write of 's7' to .*'s7' exists already"):
+        with pytest.raises(hs.ExistsError, match=r"write of 's7' to .*'s7' exists already"):
             requests[7].wait()
         with pytest.raises(hs.InvalidError, match="the local part of 'unfit' does not fit"):
             unfit.wait()

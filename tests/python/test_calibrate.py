@@ -33,6 +33,7 @@ BOUNDS = {
     "messages.send": (0, 1e-1),
     "processor.turn": (0, 1e-6),
     "processor.touch_rate": (1e6, 1e12),
+    "processor.cache": (1e4, 1e10),
     "measured.neighbours.message": (0, 1e-1),
     "measured.neighbours.rate": (1e7, 1e12),
     "measured.neighbours.wake": (1e-7, 1),
@@ -52,6 +53,7 @@ BOUNDS = {
     "measured.noise.copy": (0, 100),
 }
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B/s": 1, "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}
+UNITS |= {"KiB": 2**10, "MiB": 2**20}
 
 
 def value(text: str) -> float:

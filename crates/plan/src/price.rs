@@ -50,7 +50,7 @@ pub(crate) struct Pricing<'a> {
 impl<'a> Pricing<'a> {
     pub(crate) fn new(priced: Priced<'a>, transfer: &'a Arc<Transfer>, memory: Memory<'a>) -> Pricing<'a> {
         let classes = classes::of(transfer, memory);
-        let memories = classes.iter().map(|class| Memories::new(class, memory, priced.machine)).collect();
+        let memories = classes.iter().map(|class| Memories::new(class, memory, priced)).collect();
         Pricing { priced, transfer, classes, memories }
     }
 

@@ -239,8 +239,10 @@ impl<'a> Costs<'a> {
                 false => self.moved_ns(moved),
             };
         } else {
-            // A run shorter than a line of the processor's cache moves the line.
-            let lines = array_runs * (bytes / array_runs).max(LINE_BYTES as f64);
+            // A run shorter than a line of the processor's cache moves the line; it comes once where the next message finds the
+            // rest of it still there.
+            let stays = moved.array_room <= self.profile().processor.cache_bytes;
+            let lines = if stays { bytes } else { bytes.max((moved.array_lines * LINE_BYTES) as f64) };
             let (slot_side, array_side) = self.packed_ns(bytes);
             let are_words = bytes <= array_runs * WORD_BYTES as f64;
             let (words, planes) = if are_words { (moved.array_runs, moved.planes) } else { (0, 0) };

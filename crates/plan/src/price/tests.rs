@@ -228,7 +228,8 @@ fn a_careful_look_sees_each_byte_once() {
             continue;
         }
         let class = &classes::of(&transfer, &|_| None)[0];
-        let memories = Memories::new(class, &|_| None, Machine { ranks_per_node: 1, cores_per_node: 1 });
+        let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+        let memories = Memories::new(class, &|_| None, Priced { profile: &built_in(), machine });
         let look = Look::at(class, &parameters, &memories, Effort::CAREFUL, true);
         let shares = (look.share, look.most);
         assert!(
@@ -255,7 +256,8 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let (strategy, servers) = (Strategy::ALL[case / 4], (0..8).collect());
         let parameters = Parameters { strategy, servers, subchunk_bytes: 16 << 10, ..Parameters::default() };
         let class = &classes::of(&transfer, &|_| None)[0];
-        let memories = Memories::new(class, &|_| None, Machine { ranks_per_node: 1, cores_per_node: 1 });
+        let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+        let memories = Memories::new(class, &|_| None, Priced { profile: &built_in(), machine });
         let look = Look::at(class, &parameters, &memories, Effort::QUICK, true);
         let shares = (look.share, look.most);
         assert!(

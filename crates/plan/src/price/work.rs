@@ -1,7 +1,7 @@
 //! What one rank does, read off the beginning of its program.
 
 use super::classes::Class;
-use super::terms::{Effort, Machine, Memory, MemoryLayout};
+use super::terms::{Effort, Memory, MemoryLayout, Priced};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::rounds::Rounds;
@@ -36,8 +36,9 @@ pub(super) struct Moved {
     pub(super) planes: u64,
     /// The same in the user's array, whose elements may be of another type.
     pub(super) array_bytes: u64,
-    /// Lines of the processor's cache there that these bytes touch.
+    /// Lines of the processor's cache there that these bytes touch, and how much of a cache they take \[B\].
     pub(super) array_lines: u64,
+    pub(super) array_room: u64,
     /// Runs that lie together there, whatever they do in the slot: of a transposed piece far fewer.
     pub(super) array_runs: u64,
     /// Lines of the processor's cache in the slot of which these bytes touch only a part, where slots do not stay in the cache.
@@ -47,7 +48,8 @@ pub(super) struct Moved {
 impl Moved {
     fn nothing(peer: u32) -> Moved {
         let (bytes, runs, words, planes) = (0, 0, 0, 0);
-        Moved { peer, bytes, runs, words, planes, array_bytes: 0, array_lines: 0, array_runs: 0, slot_part_lines: 0 }
+        let (array_bytes, array_lines, array_room, array_runs) = (0, 0, 0, 0);
+        Moved { peer, bytes, runs, words, planes, array_bytes, array_lines, array_room, array_runs, slot_part_lines: 0 }
     }
 
     fn add(&mut self, region: &Region, array: &View, (slot, kept): (&View, bool)) {
@@ -56,9 +58,7 @@ impl Moved {
         self.array_bytes += region.elements() * sizes.0;
         for nest in nests(region, array, slot) {
             let runs = nest.runs(sizes.0, sizes.1);
-            let (in_array, in_slot) = (nest.run_bytes_a(sizes.0).max(1), nest.run_bytes_b(sizes.1).max(1));
-            let array_runs = nest.elements() * sizes.0 / in_array;
-            let slot_runs = nest.elements() * sizes.1 / in_slot;
+            let array_runs = nest.elements() * sizes.0 / nest.run_bytes_a(sizes.0).max(1);
             self.runs += runs;
             if nest.elements() * sizes.1.max(sizes.0) <= runs * WORD_BYTES {
                 self.words += runs;
@@ -73,20 +73,36 @@ impl Moved {
                 self.planes += runs / plane.max(1);
             }
             self.array_runs += array_runs;
-            self.array_lines += lines(array_runs, in_array, sizes.0, nest.hull_a(sizes.0));
+            let (lines, room) = touched(nest.loops.iter().map(|l| (l.count, l.a)), sizes.0);
+            self.array_lines += lines;
+            self.array_room += room;
             if !kept {
-                let touched = lines(slot_runs, in_slot, sizes.1, nest.hull_b(sizes.1));
-                self.slot_part_lines += touched.saturating_sub(nest.elements() * sizes.1 / LINE_BYTES);
+                let (lines, _) = touched(nest.loops.iter().map(|l| (l.count, l.b)), sizes.1);
+                self.slot_part_lines += lines.saturating_sub(nest.elements() * sizes.1 / LINE_BYTES);
             }
         }
     }
 }
 
-/// Lines of the processor's cache that runs of so many bytes touch, which begin at any element of a line.
-fn lines(runs: u64, run_bytes: u64, element_bytes: u64, hull: Option<(i64, i64)>) -> u64 {
-    let (low, high) = hull.unwrap_or_default();
-    let apart = runs + runs * (run_bytes - element_bytes.min(run_bytes)) / LINE_BYTES;
-    apart.min(high.abs_diff(low) / LINE_BYTES + 1)
+/// Lines of the processor's cache that elements of so many bytes touch that loops visit, and how much of a cache these lines
+/// take: those that lie at multiples of a large power of two find room at multiples of it only \[B\].
+fn touched(loops: impl Iterator<Item = (u64, i64)>, element_bytes: u64) -> (u64, u64) {
+    let mut steps: SmallVec<[(u64, u64); 8]> = loops.map(|(count, step)| (step.unsigned_abs(), count)).collect();
+    steps.sort_unstable();
+    // Stretches in which no line lies between those that are touched, and what all steps between them are multiples of.
+    let (mut stretch, mut stretches, mut multiples) = (element_bytes, 1, 0);
+    for (step, count) in steps.into_iter().filter(|&(step, count)| step > 0 && count > 1) {
+        if step <= stretch.max(LINE_BYTES) {
+            stretch += step * (count - 1);
+        } else {
+            stretches *= count;
+            multiples |= step;
+        }
+    }
+    // One begins at any element of a line.
+    let each = 1 + stretch.saturating_sub(element_bytes) / LINE_BYTES;
+    let apart = if multiples == 0 { 0 } else { 1 << multiples.trailing_zeros() };
+    (stretches * each, stretches.saturating_mul(apart.max(each * LINE_BYTES)))
 }
 
 /// A request to storage.
@@ -187,6 +203,8 @@ pub(super) struct Memories {
     laid: Vec<Option<MemoryLayout>>,
     /// Ranks that share a core.
     sharers: u64,
+    /// Memory that stays in the cache of a core that nobody else uses \[B\].
+    cache_bytes: u64,
     /// Whether each array has one chunk.
     single: bool,
     tiles: Vec<Option<Tiles>>,
@@ -194,7 +212,8 @@ pub(super) struct Memories {
 }
 
 impl Memories {
-    pub(super) fn new(class: &Class, memory: Memory<'_>, machine: Machine) -> Memories {
+    pub(super) fn new(class: &Class, memory: Memory<'_>, priced: Priced<'_>) -> Memories {
+        let Priced { machine, profile } = priced;
         let (transfer, tiles) = (class.some.clone(), class.tiles.clone());
         let laid = class.members.iter().map(|&number| memory(number)).collect();
         let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
@@ -203,7 +222,8 @@ impl Memories {
             chunk.is_some_and(|chunk| chunk.iter().zip(&ask.stored.shape).all(|(chunk, extent)| chunk >= extent))
         };
         let single = transfer.asks.iter().all(one);
-        Memories { transfer, laid, sharers: u64::from(sharers.max(1)), single, tiles, known: RefCell::default() }
+        let (sharers, cache_bytes) = (u64::from(sharers.max(1)), profile.processor.cache_bytes);
+        Memories { transfer, laid, sharers, cache_bytes, single, tiles, known: RefCell::default() }
     }
 
     /// A rank's part up to this size stays in the processor's cache \[B\].
@@ -214,7 +234,7 @@ impl Memories {
     /// Lines of a user's array of which a copy of a rank's own moves a part, where they do not stay in the cache; of lines that
     /// are only read, half as many. What is left of them moves next, while few enough are still there: nobody interrupts.
     fn part_lines(&self, moved: &Moved, array_bytes: u64) -> u64 {
-        if array_bytes <= self.cached_bytes() || moved.array_lines * LINE_BYTES <= CACHED_BYTES {
+        if array_bytes <= self.cached_bytes() || moved.array_room <= self.cache_bytes {
             return 0;
         }
         // Those that what is moved would fill come anyway.
@@ -568,5 +588,41 @@ impl Request {
         let (direct, at_page, replace, checked, kept) = (false, true, false, false, false);
         let (ranges, runs, gaps) = (1, 1, 0);
         Request { file: None, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept, alone }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts lines one by one, for elements of 8 B that begin at a line.
+    fn counted(loops: &[(u64, i64)]) -> u64 {
+        let mut places = vec![0_i64];
+        for &(count, step) in loops {
+            places = places.iter().flat_map(|at| (0..count as i64).map(move |i| at + i * step)).collect();
+        }
+        let lines: std::collections::BTreeSet<i64> = places.into_iter().map(|at| at.div_euclid(64)).collect();
+        lines.len() as u64
+    }
+
+    #[test]
+    fn lines_that_loops_touch_are_counted_and_find_room() {
+        // One variable of 24 in blocks with halo, then six of them, which lie in the same lines.
+        let blocks = [(5, 16 * 16 * 16 * 192), (8, 16 * 16 * 192), (8, 16 * 192), (8, 192)];
+        let six = [&blocks[..], &[(6, 8)]].concat();
+        for loops in [&blocks[..], &six] {
+            let (lines, room) = touched(loops.iter().copied(), 8);
+            assert_eq!((lines, counted(loops)), (2560, 2560));
+            assert_eq!(room, 2560 * 64, "they lie at odd multiples of lines");
+        }
+        // Two elements of each row of 128, in any order of the loops: one line of 16 in each, and all in the same sets.
+        for loops in [[(2, 8), (256, 1024), (4, 262_144)], [(4, 262_144), (256, -1024), (2, 8)]] {
+            let (lines, room) = touched(loops.into_iter(), 8);
+            assert_eq!((lines, counted(&loops), room), (1024, 1024, 1 << 20));
+        }
+        // Rows that lie apart, and one stretch.
+        assert_eq!(touched([(10, 1000), (32, 8)].into_iter(), 8), (40, 40 * 64));
+        assert_eq!(touched([(16, 256), (32, 8)].into_iter(), 8), (64, 4096));
+        assert_eq!(touched([(1, 7)].into_iter(), 8), (1, 64));
     }
 }
