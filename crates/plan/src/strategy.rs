@@ -146,6 +146,9 @@ impl fmt::Display for Strategy {
 /// Runs from which on readers read for themselves, and the gaps between them \[B\].
 pub(crate) const READ_RUN_BYTES: u64 = 512;
 
+/// Smallest and largest subchunks that are tried \[B\].
+pub(crate) const SUBCHUNKS: (u64, u64) = (256 << 10, 32 << 20);
+
 /// A strategy, and the choices that it leaves open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {

@@ -4,12 +4,9 @@ use super::choice::Preference;
 use super::servers;
 use crate::price::Machine;
 use crate::profile::Profile;
-use crate::strategy::{Infeasible, Parameters, READ_RUN_BYTES, Role, Sequence, Spec, Strategy};
+use crate::strategy::{Infeasible, Parameters, READ_RUN_BYTES, Role, SUBCHUNKS, Sequence, Spec, Strategy};
 use crate::transfer::{Direction, Exchange, Transfer};
 use std::sync::Arc;
-
-/// Smallest and largest subchunks that are tried \[B\].
-const SUBCHUNKS: (u64, u64) = (256 << 10, 32 << 20);
 
 /// Those of some strategies that are looked at.
 pub(super) fn strategies(

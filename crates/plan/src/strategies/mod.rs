@@ -15,8 +15,8 @@ use crate::facts::Facts;
 use crate::own;
 use crate::program::Program;
 use crate::rounds::Rounds;
-use crate::strategy::{Infeasible, Parameters, Role, Sequence, Spec, Strategy};
-use crate::transfer::{Direction, Exchange, Transfer};
+use crate::strategy::{Infeasible, Parameters, Role, SUBCHUNKS, Sequence, Spec, Strategy};
+use crate::transfer::{Direction, Exchange, Transfer, TransferArray};
 use crate::units::Units;
 use hyperslab_layout::{Holes, Region, View, tuple};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Spec {
         },
         worth: |_, _| true,
         slots: 2,
-        subchunk: |_, _, _, share| SUBCHUNK_BYTES.min(share),
+        subchunk: |transfer, _, parameters, share| in_rounds(transfer, parameters).min(share),
         usual_subchunk: (SUBCHUNK_BYTES, false),
         besides: |_, _, _| None,
         variants: |_| Vec::new(),
@@ -117,6 +117,15 @@ impl Strategy {
         }
         program
     }
+}
+
+/// Subchunks of the usual size; smaller ones where servers would not use all their buffers twice, since exchanges and requests to
+/// storage go on beside each other only then \[B\].
+fn in_rounds(transfer: &Transfer, parameters: &Parameters) -> u64 {
+    let servers = if parameters.role() == Role::Servers { parameters.servers.len().max(1) as u64 } else { 1 };
+    let rounds = servers * 2 * u64::from(parameters.slots.max(1));
+    let cut = transfer.asks.iter().filter(|ask| ask.stored.chunk().is_none()).map(TransferArray::stored_bytes).max();
+    cut.map_or(SUBCHUNK_BYTES, |bytes| (bytes / rounds).next_power_of_two().clamp(SUBCHUNKS.0, SUBCHUNK_BYTES))
 }
 
 impl Default for Parameters {
