@@ -20,8 +20,10 @@ mod classes;
 mod costs;
 mod imagined;
 mod look;
+mod moved;
 mod pipeline;
 mod spread;
+mod stretches;
 mod terms;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! How long things are busy that ranks share.
 
 use super::costs::{Costs, Message, Stored};
+use super::moved::Moved;
 use super::terms::Resource;
-use super::work::{Moved, Request};
+use super::work::Request;
 use crate::profile::{Cache, Disk, Layout};
 use hyperslab_layout::Object;
 use std::collections::BTreeMap;

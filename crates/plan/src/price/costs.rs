@@ -1,8 +1,9 @@
 //! What single things cost on a machine.
 
+use super::moved::{Copied, LINE_BYTES, Moved, WORD_BYTES};
 use super::spread::Spread;
 use super::terms::Priced;
-use super::work::{Copied, LINE_BYTES, Moved, Request, WORD_BYTES};
+use super::work::Request;
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Sequence};
@@ -10,8 +11,7 @@ use crate::transfer::{Direction, Transfer, TransferArray};
 
 /// Children of a rank in the tree of an agreement.
 const ARITY: u32 = 4;
-/// Largest gap that a read goes over instead of being two \[B\], and most bytes of one read that does so \[B\].
-const SIEVED_GAP_BYTES: u64 = 4096;
+/// Most bytes of one read that goes over short gaps \[B\].
 const SIEVED_CALL_BYTES: u64 = 8 << 20;
 /// Runs of a neighbour's array from which on they are reached for; shorter ones are packed \[B\].
 const REACHED_BYTES: f64 = 256.0;
@@ -518,11 +518,12 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
         };
         return Stored { cpu_ns: call + named, wall_ns: call + named, lock_ns, shared: !chunk, ..Stored::default() };
     }
-    let sieved = ranges > 1 && request.gaps / (ranges - 1) <= SIEVED_GAP_BYTES;
-    let (calls, read) = if sieved {
-        ((request.bytes + request.gaps).div_ceil(SIEVED_CALL_BYTES), bytes + request.gaps as f64)
+    let sieved = request.short_gaps > 0;
+    let read = bytes + request.short_gaps as f64;
+    let calls = if sieved {
+        request.stretches.max((request.bytes + request.short_gaps).div_ceil(SIEVED_CALL_BYTES))
     } else {
-        (ranges.max(request.runs.div_ceil(GATHERED_MAX)), bytes)
+        ranges.max(request.runs.div_ceil(GATHERED_MAX))
     };
     let calls = calls as f64;
     let named = if chunk { costs.open_ns } else { 0.0 };

@@ -1,6 +1,8 @@
 //! What one rank does, read off the beginning of its program.
 
 use super::classes::Class;
+use super::moved::{Copied, LINE_BYTES, Moved};
+use super::stretches::Stretches;
 use super::terms::{Effort, Memory, MemoryLayout, Priced};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
@@ -14,96 +16,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A line of the processor's cache \[B\].
-pub(super) const LINE_BYTES: u64 = 64;
-/// Longest runs that are words, as `processor.turn` has them: those of 16 B take as long as others do, and longer ones
-/// longer \[B\].
-pub(super) const WORD_BYTES: u64 = 8;
+/// Largest gap that a read goes over instead of being two \[B\].
+const SIEVED_GAP_BYTES: u64 = 4096;
 /// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
 /// round to the next \[B\].
 const CACHED_BYTES: u64 = 4 << 20;
-
-/// Data that move between the buffers of a rank and a user's array.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moved {
-    /// Whose array.
-    pub(super) peer: u32,
-    pub(super) bytes: u64,
-    /// Contiguous runs, each of which lies together on both sides.
-    pub(super) runs: u64,
-    /// Of these, those that a register holds, which loops without calls move; and how often two such loops begin.
-    pub(super) words: u64,
-    pub(super) planes: u64,
-    /// The same in the user's array, whose elements may be of another type.
-    pub(super) array_bytes: u64,
-    /// Lines of the processor's cache there that these bytes touch, and how much of a cache they take \[B\].
-    pub(super) array_lines: u64,
-    pub(super) array_room: u64,
-    /// Runs that lie together there, whatever they do in the slot: of a transposed piece far fewer.
-    pub(super) array_runs: u64,
-    /// Lines of the processor's cache in the slot of which these bytes touch only a part, where slots do not stay in the cache.
-    pub(super) slot_part_lines: u64,
-}
-
-impl Moved {
-    fn nothing(peer: u32) -> Moved {
-        let (bytes, runs, words, planes) = (0, 0, 0, 0);
-        let (array_bytes, array_lines, array_room, array_runs) = (0, 0, 0, 0);
-        Moved { peer, bytes, runs, words, planes, array_bytes, array_lines, array_room, array_runs, slot_part_lines: 0 }
-    }
-
-    fn add(&mut self, region: &Region, array: &View, (slot, kept): (&View, bool)) {
-        let sizes = (array.element.bytes(), slot.element.bytes());
-        self.bytes += region.elements() * sizes.1;
-        self.array_bytes += region.elements() * sizes.0;
-        for nest in nests(region, array, slot) {
-            let runs = nest.runs(sizes.0, sizes.1);
-            let array_runs = nest.elements() * sizes.0 / nest.run_bytes_a(sizes.0).max(1);
-            self.runs += runs;
-            if nest.elements() * sizes.1.max(sizes.0) <= runs * WORD_BYTES {
-                self.words += runs;
-                // Some of the innermost loops may be over the elements of a run.
-                let mut in_run = nest.elements() / runs.max(1);
-                let loops = nest.loops.iter().rev().skip_while(|l| {
-                    let is_inside = in_run > 1;
-                    in_run /= l.count.max(1);
-                    is_inside
-                });
-                let plane: u64 = loops.take(2).map(|l| l.count).product();
-                self.planes += runs / plane.max(1);
-            }
-            self.array_runs += array_runs;
-            let (lines, room) = touched(nest.loops.iter().map(|l| (l.count, l.a)), sizes.0);
-            self.array_lines += lines;
-            self.array_room += room;
-            if !kept {
-                let (lines, _) = touched(nest.loops.iter().map(|l| (l.count, l.b)), sizes.1);
-                self.slot_part_lines += lines.saturating_sub(nest.elements() * sizes.1 / LINE_BYTES);
-            }
-        }
-    }
-}
-
-/// Lines of the processor's cache that elements of so many bytes touch that loops visit, and how much of a cache these lines
-/// take: those that lie at multiples of a large power of two find room at multiples of it only \[B\].
-fn touched(loops: impl Iterator<Item = (u64, i64)>, element_bytes: u64) -> (u64, u64) {
-    let mut steps: SmallVec<[(u64, u64); 8]> = loops.map(|(count, step)| (step.unsigned_abs(), count)).collect();
-    steps.sort_unstable();
-    // Stretches in which no line lies between those that are touched, and what all steps between them are multiples of.
-    let (mut stretch, mut stretches, mut multiples) = (element_bytes, 1, 0);
-    for (step, count) in steps.into_iter().filter(|&(step, count)| step > 0 && count > 1) {
-        if step <= stretch.max(LINE_BYTES) {
-            stretch += step * (count - 1);
-        } else {
-            stretches *= count;
-            multiples |= step;
-        }
-    }
-    // One begins at any element of a line.
-    let each = 1 + stretch.saturating_sub(element_bytes) / LINE_BYTES;
-    let apart = if multiples == 0 { 0 } else { 1 << multiples.trailing_zeros() };
-    (stretches * each, stretches.saturating_mul(apart.max(each * LINE_BYTES)))
-}
 
 /// A request to storage.
 #[derive(Clone, Debug)]
@@ -118,6 +35,9 @@ pub(super) struct Request {
     pub(super) runs: u64,
     /// Bytes of the object between the ranges \[B\].
     pub(super) gaps: u64,
+    /// Stretches of ranges with short gaps between, over which reads go, and the bytes of these gaps \[B\].
+    pub(super) stretches: u64,
+    pub(super) short_gaps: u64,
     /// Whether the system's cache shall be bypassed.
     pub(super) direct: bool,
     /// Whether it begins where a page of the object does.
@@ -130,29 +50,6 @@ pub(super) struct Request {
     pub(super) kept: bool,
     /// Whether its array has one chunk, so that no other rank makes files in the same directory.
     pub(super) alone: bool,
-}
-
-/// Copies on a rank.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Copied {
-    pub(super) bytes: u64,
-    /// Contiguous runs, those of them that a register holds, and how often two loops over such begin.
-    pub(super) runs: u64,
-    pub(super) words: u64,
-    pub(super) planes: u64,
-    /// Lines of the processor's cache that are moved in part, to and from memory that does not stay in the cache; of lines
-    /// of a user's array that are only read, half as many.
-    pub(super) part_lines: u64,
-}
-
-impl Copied {
-    fn add(&mut self, moved: &Moved, array_part_lines: u64) {
-        self.bytes += moved.bytes;
-        self.runs += moved.runs;
-        self.words += moved.words;
-        self.planes += moved.planes;
-        self.part_lines += moved.slot_part_lines + array_part_lines;
-    }
 }
 
 /// What a rank does between one use of a buffer and the next.
@@ -547,9 +444,11 @@ impl Reader<'_> {
         let each = there.element.bytes();
         let bytes = region.elements() * each;
         let runs = nests(region, &here, there).map(|nest| nest.runs(each, each)).sum();
-        let (mut ranges, mut hull) = (0, (i64::MAX, i64::MIN));
+        let (mut ranges, mut hull, mut stretches, mut short_gaps) = (0, (i64::MAX, i64::MIN), 0, 0);
         for nest in nests(region, there, there) {
             ranges += nest.runs(each, each);
+            let found = Stretches::of(nest.loops.iter().map(|l| (l.count, l.b)), each, SIEVED_GAP_BYTES);
+            (stretches, short_gaps) = (stretches + found.count, short_gaps + found.gaps);
             let (low, high) = nest.hull_b(each).unwrap_or_default();
             hull = (hull.0.min(low), hull.1.max(high));
         }
@@ -562,7 +461,9 @@ impl Reader<'_> {
             self.memories.sharers == 1 || self.rounds.last().is_some_and(|round| round.messages.is_empty());
         let kept = self.kept && undisturbed && matches!(place, Place::Slot(..));
         let alone = self.memories.single;
-        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept, alone })
+        let ranged =
+            Request { file, ranges, runs, gaps, stretches, short_gaps, ..Request::object(bytes, write, alone) };
+        Some(Request { direct, at_page, replace, checked, kept, ..ranged })
     }
 
     /// The object of an encoded chunk, where it holds others, too.
@@ -586,43 +487,22 @@ impl Request {
     /// An object that is moved whole.
     fn object(bytes: u64, write: bool, alone: bool) -> Request {
         let (direct, at_page, replace, checked, kept) = (false, true, false, false, false);
-        let (ranges, runs, gaps) = (1, 1, 0);
-        Request { file: None, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept, alone }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Counts lines one by one, for elements of 8 B that begin at a line.
-    fn counted(loops: &[(u64, i64)]) -> u64 {
-        let mut places = vec![0_i64];
-        for &(count, step) in loops {
-            places = places.iter().flat_map(|at| (0..count as i64).map(move |i| at + i * step)).collect();
+        let (ranges, runs, gaps, stretches, short_gaps) = (1, 1, 0, 1, 0);
+        Request {
+            file: None,
+            write,
+            bytes,
+            ranges,
+            runs,
+            gaps,
+            stretches,
+            short_gaps,
+            direct,
+            at_page,
+            replace,
+            checked,
+            kept,
+            alone,
         }
-        let lines: std::collections::BTreeSet<i64> = places.into_iter().map(|at| at.div_euclid(64)).collect();
-        lines.len() as u64
-    }
-
-    #[test]
-    fn lines_that_loops_touch_are_counted_and_find_room() {
-        // One variable of 24 in blocks with halo, then six of them, which lie in the same lines.
-        let blocks = [(5, 16 * 16 * 16 * 192), (8, 16 * 16 * 192), (8, 16 * 192), (8, 192)];
-        let six = [&blocks[..], &[(6, 8)]].concat();
-        for loops in [&blocks[..], &six] {
-            let (lines, room) = touched(loops.iter().copied(), 8);
-            assert_eq!((lines, counted(loops)), (2560, 2560));
-            assert_eq!(room, 2560 * 64, "they lie at odd multiples of lines");
-        }
-        // Two elements of each row of 128, in any order of the loops: one line of 16 in each, and all in the same sets.
-        for loops in [[(2, 8), (256, 1024), (4, 262_144)], [(4, 262_144), (256, -1024), (2, 8)]] {
-            let (lines, room) = touched(loops.into_iter(), 8);
-            assert_eq!((lines, counted(&loops), room), (1024, 1024, 1 << 20));
-        }
-        // Rows that lie apart, and one stretch.
-        assert_eq!(touched([(10, 1000), (32, 8)].into_iter(), 8), (40, 40 * 64));
-        assert_eq!(touched([(16, 256), (32, 8)].into_iter(), 8), (64, 4096));
-        assert_eq!(touched([(1, 7)].into_iter(), 8), (1, 64));
     }
 }

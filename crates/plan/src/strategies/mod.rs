@@ -13,6 +13,7 @@ pub use two_phase::shared_extent;
 use crate::beside;
 use crate::facts::Facts;
 use crate::own;
+use crate::profile::Profile;
 use crate::program::Program;
 use crate::rounds::Rounds;
 use crate::strategy::{Infeasible, Parameters, Role, SUBCHUNKS, Sequence, Spec, Strategy};
@@ -47,7 +48,7 @@ impl Spec {
         },
         worth: |_, _| true,
         slots: 2,
-        subchunk: |transfer, _, parameters, share| in_rounds(transfer, parameters).min(share),
+        subchunk: |transfer, profile, parameters, share| in_rounds(transfer, profile, parameters).min(share),
         usual_subchunk: (SUBCHUNK_BYTES, false),
         besides: |_, _, _| None,
         variants: |_| Vec::new(),
@@ -119,9 +120,12 @@ impl Strategy {
     }
 }
 
-/// Subchunks of the usual size; smaller ones where servers would not use all their buffers twice, since exchanges and requests to
-/// storage go on beside each other only then \[B\].
-fn in_rounds(transfer: &Transfer, parameters: &Parameters) -> u64 {
+/// Subchunks of the usual size; smaller ones where servers of a real machine would not use all their buffers twice, since
+/// exchanges and requests to storage go on beside each other only then. On imagined ones, several requests of a server do \[B\].
+fn in_rounds(transfer: &Transfer, profile: &Profile, parameters: &Parameters) -> u64 {
+    if profile.measured.is_none() {
+        return SUBCHUNK_BYTES;
+    }
     let servers = if parameters.role() == Role::Servers { parameters.servers.len().max(1) as u64 } else { 1 };
     let rounds = servers * 2 * u64::from(parameters.slots.max(1));
     let cut = transfer.asks.iter().filter(|ask| ask.stored.chunk().is_none()).map(TransferArray::stored_bytes).max();
