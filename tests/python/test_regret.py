@@ -128,12 +128,12 @@ def test_checks_of_files_find_one_wrong_element(tmp_path: Path) -> None:
         path.write_bytes(b"head" + wrong.tobytes(order))
         with pytest.raises(AssertionError, match="not what was written"):
             check_file(path, shape, "<i2", lambda places: values(places, 3), order=order, offset=4)
-    for chunks in (shape, (4, 4, 4)):
+    for chunks, shards in ((shape, None), ((4, 4, 4), None), ((2, 3, 4), (4, 6, 12))):
         for wrong, good in ((0, True), (1, False)):
             content = right.copy()
             content[3, 4, 5] += wrong
             with hs.open(tmp_path / "s.zarr", "w") as store:
-                store.write("a", content, chunks=chunks)
+                store.write("a", content, chunks=chunks, shards=shards)
             if good:
                 check_chunks(tmp_path / "s.zarr" / "a", shape, lambda places: values(places, 3))
             else:

@@ -12,12 +12,11 @@ use crate::holding::{Exposing, Exposure, Ownership, Part, number_parts};
 use crate::moving::{Moving, may_refuse};
 use crate::preparing::Preparing;
 use crate::repeats::Repeats;
-use crate::report::{Measured, Report};
+use crate::report::{Measured, Report, bytes_of_each};
 use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::Target;
 use crate::telling::opened::{Again, Announced, hear, hear_again};
-use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, Policies};
 use hyperslab_plan::{Beside, Direction, Parameters, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
@@ -423,7 +422,8 @@ impl Call {
             let seconds = seconds_between(self.times.0, world.clock().stamp_ns());
             let (open, sync) = (seconds_between(self.times.0, self.times.1), walked.sync_ns as f64 / 1e9);
             let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
-            let each = if self.waiting.is_some() { self.bytes_of_each(transfer) } else { Vec::new() };
+            let each =
+                if self.waiting.is_some() { bytes_of_each(&self.arrays, &self.firsts, transfer) } else { Vec::new() };
             Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked).of_each(each)
         });
         let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting());
@@ -436,19 +436,6 @@ impl Call {
             Box::new(move |_| (Box::new(publish), at_once))
         });
         Agreement::open(party, question, begin).map(Stage::Closing)
-    }
-
-    /// Bytes of each array in storage, of all ranks together \[B\].
-    fn bytes_of_each(&self, transfer: &Transfer) -> Vec<u64> {
-        let ends = self.firsts.iter().skip(1).copied().chain([self.arrays.len()]);
-        let each = self.firsts.iter().zip(ends).zip(&transfer.asks).flat_map(|((&first, end), ask)| {
-            let alone = (end - first == 1).then(|| ask.stored_bytes());
-            self.arrays[first..end].iter().map(move |request| {
-                let held = || volume(request.holding.as_ref()?.shape())?.checked_mul(ask.stored.element.bytes());
-                alone.or_else(held).unwrap_or(0)
-            })
-        });
-        each.collect()
     }
 
     fn done(&mut self, world: &mut dyn World, waiting: u32) -> Done {

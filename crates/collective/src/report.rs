@@ -1,8 +1,10 @@
 //! What a transfer did.
 
 use crate::decision::{Decision, Predicted};
+use crate::request::ArrayRequest;
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::quantity::{bytes, seconds};
-use hyperslab_plan::{Parameters, Strategy};
+use hyperslab_plan::{Parameters, Strategy, Transfer};
 use hyperslab_walk::Walked;
 use std::fmt;
 use std::ops::Range;
@@ -125,6 +127,20 @@ impl Report {
     pub fn walked(&self) -> Walked {
         self.walked
     }
+}
+
+/// Bytes of each array of a call in storage, of all ranks together, where arrays from each of `firsts` on are one of the
+/// transfer \[B\].
+pub(crate) fn bytes_of_each(arrays: &[ArrayRequest], firsts: &[usize], transfer: &Transfer) -> Vec<u64> {
+    let ends = firsts.iter().skip(1).copied().chain([arrays.len()]);
+    let each = firsts.iter().zip(ends).zip(&transfer.asks).flat_map(|((&first, end), ask)| {
+        let alone = (end - first == 1).then(|| ask.stored_bytes());
+        arrays[first..end].iter().map(move |request| {
+            let held = || volume(request.holding.as_ref()?.shape())?.checked_mul(ask.stored.element.bytes());
+            alone.or_else(held).unwrap_or(0)
+        })
+    });
+    each.collect()
 }
 
 impl fmt::Display for Report {

@@ -2,7 +2,7 @@
 
 use crate::driver::{Driver, Elsewhere};
 use crate::environment;
-use crate::line::{Line, Outcome, Task};
+use crate::line::{Chore, Line, Outcome};
 use crate::listing::Listings;
 use crate::planning::Plans;
 use crate::recording::Recording;
@@ -326,7 +326,7 @@ impl Comm {
         self.servers() > 0 && !self.is_inside()
     }
 
-    pub(crate) fn submit(&self, outcome: Arc<Outcome>, staged: u64, task: Box<dyn Task>) {
+    pub(crate) fn submit(&self, outcome: Arc<Outcome>, staged: u64, task: Box<dyn Chore>) {
         Line::submit(Keep(self.shared.clone()), outcome, staged, task);
     }
 

@@ -76,23 +76,23 @@ impl Outcome {
 }
 
 /// What is left to the line.
-pub(crate) trait Task: Any + Send {
+pub(crate) trait Chore: Any + Send {
     /// Carries it out.
     fn run(self: Box<Self>) -> Result<Finished, Fault>;
 
     /// How many of those that come next could be carried out with it as one call, and nobody would see a difference.
-    fn joins<'a>(&'a self, _next: &mut dyn Iterator<Item = &'a dyn Task>) -> usize {
+    fn joins<'a>(&'a self, _next: &mut dyn Iterator<Item = &'a dyn Chore>) -> usize {
         0
     }
 
-    /// Carries it out with those that [join](Task::joins) it; gives of each what it would give alone.
-    fn run_with(self: Box<Self>, next: Vec<Box<dyn Task>>) -> Vec<Result<Finished, Fault>> {
+    /// Carries it out with those that [join](Chore::joins) it; gives of each what it would give alone.
+    fn run_with(self: Box<Self>, next: Vec<Box<dyn Chore>>) -> Vec<Result<Finished, Fault>> {
         let first = self.run();
         [first].into_iter().chain(next.into_iter().map(|task| task.run())).collect()
     }
 }
 
-impl<F: FnOnce() -> Result<Finished, Fault> + Send + 'static> Task for F {
+impl<F: FnOnce() -> Result<Finished, Fault> + Send + 'static> Chore for F {
     fn run(self: Box<Self>) -> Result<Finished, Fault> {
         self()
     }
@@ -100,7 +100,7 @@ impl<F: FnOnce() -> Result<Finished, Fault> + Send + 'static> Task for F {
 
 struct Job {
     outcome: Arc<Outcome>,
-    task: Box<dyn Task>,
+    task: Box<dyn Chore>,
     /// Bytes of copies that go with it \[B\].
     staged: u64,
 }
@@ -156,7 +156,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Carries out a task, with those that join it.
-fn carry_out(first: Box<dyn Task>, next: Vec<Job>) -> Vec<Result<Finished, Fault>> {
+fn carry_out(first: Box<dyn Chore>, next: Vec<Job>) -> Vec<Result<Finished, Fault>> {
     let all = 1 + next.len();
     let run = || match next.is_empty() {
         true => vec![first.run()],
@@ -253,7 +253,7 @@ impl Line {
         keep: K,
         outcome: Arc<Outcome>,
         staged: u64,
-        task: Box<dyn Task>,
+        task: Box<dyn Chore>,
     ) {
         let line = keep.as_ref();
         if let Err(fault) = line.check_process() {

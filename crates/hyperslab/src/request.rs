@@ -2,7 +2,7 @@
 
 use crate::comm::{Comm, Inside, Unready};
 use crate::error::Error;
-use crate::line::{Finished, Outcome, Task};
+use crate::line::{Chore, Finished, Outcome};
 use hyperslab_collective::{LocalArray, Ownership, Report};
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Parameters, Preference};
@@ -119,7 +119,7 @@ impl Comm {
     }
 
     /// The same for a task that is made with the number of the request, and a communicator through which it may call at once.
-    pub(crate) fn leave_task<T: Task>(
+    pub(crate) fn leave_task<T: Chore>(
         &self,
         target: u64,
         room: Option<&Room>,

@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::moves::{mover, swapper};
 use crate::nan::{CopyError, NotANumber};
 use crate::shape::{Plane, Walk, canonical, take_run};
-use crate::transpose::Tile;
+use crate::transpose::ReadyTile;
 
 /// Copies every element of side `a`, in `from`, to side `b`, in `to`, converting where the element types differ.
 ///
@@ -129,7 +129,7 @@ unsafe fn drive(
             kernel(from, to, plane);
         });
     }
-    walk.with(|plane| Tile::new(plane, sizes.0)).for_each_plane(|a, b, tile| {
+    walk.with(|plane| ReadyTile::new(plane, sizes.0)).for_each_plane(|a, b, tile| {
         let (from, to) = at(a, b);
         // SAFETY: tiles consist of items of the nest.
         unsafe { tile.carry_out(from, to, &kernel) }

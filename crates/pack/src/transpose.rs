@@ -30,21 +30,21 @@ const SCRATCH: usize = {
 /// How the tiles of a plane are carried out. It is made once for all of them: a plane that is made anew for each tile is read
 /// back at once, by loads that are wider than what was stored, and so waits until all stores before it are over, which miss
 /// the cache. Measured with two variables of 24 that become wider in memory: 26 ms; so 7 ms.
-pub(crate) struct Tile {
+pub(crate) struct ReadyTile {
     /// By way of a scratch: how items get there.
     staged: Option<(Move, Plane, usize)>,
     /// What the kernel is given, from the scratch on if there is one.
     plane: Plane,
 }
 
-impl Tile {
+impl ReadyTile {
     /// Of items that have `bytes` bytes on side `a`.
-    pub(crate) fn new(tile: Plane, bytes: u64) -> Tile {
+    pub(crate) fn new(tile: Plane, bytes: u64) -> ReadyTile {
         let Plane { rows, columns } = tile;
         if rows.count < STAGED.0 || columns.count < STAGED.1 {
             // All its lines are in the cache after the first turn, so the longer loop may as well be the inner one.
             let turned = Plane { rows: columns, columns: rows };
-            return Tile { staged: None, plane: if rows.count > columns.count { turned } else { tile } };
+            return ReadyTile { staged: None, plane: if rows.count > columns.count { turned } else { tile } };
         }
         let line = rows.count * bytes;
         let (item, pitch) = (bytes as i64, (line + PAD) as i64);
@@ -57,7 +57,7 @@ impl Tile {
             (mover(bytes), Plane { rows: lines, columns: items }, bytes as usize)
         };
         let plane = Plane { rows: Loop { a: item, ..rows }, columns: Loop { a: pitch, ..columns } };
-        Tile { staged: Some(staged), plane }
+        ReadyTile { staged: Some(staged), plane }
     }
 
     /// Carries out one.
@@ -78,7 +78,7 @@ impl Tile {
     /// Apart, since a scratch on the stack costs those who need none.
     ///
     /// # Safety
-    /// As for [`Tile::carry_out`]; `fetch` must write no more than the scratch has.
+    /// As for [`ReadyTile::carry_out`]; `fetch` must write no more than the scratch has.
     #[inline(never)]
     unsafe fn by_scratch(
         &self,

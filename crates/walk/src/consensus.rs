@@ -33,10 +33,6 @@ pub struct Votes {
     pub waiting: u32,
 }
 
-/// Bits above those of the ways: whether a vote says from where to where it reaches, and whether calls wait.
-const REACHES: u64 = 1 << 31;
-const WAITS: u64 = 1 << 30;
-
 impl Votes {
     fn merge(&mut self, other: Votes) {
         self.cannot |= other.cannot;
@@ -49,18 +45,18 @@ impl Votes {
     }
 
     fn tell(self, w: Writer) -> Writer {
-        let reaches = if self.reach.is_some() { REACHES } else { 0 };
-        let waits = if self.waiting > 0 { WAITS } else { 0 };
-        let w = w.number(u64::from(self.sum) << 32 | reaches | waits | u64::from(self.cannot));
+        // Above the ways: whether it says from where to where it reaches, and whether calls wait.
+        let more = u64::from(self.reach.is_some()) << 31 | u64::from(self.waiting > 0) << 30;
+        let w = w.number(u64::from(self.sum) << 32 | more | u64::from(self.cannot));
         let w = self.reach.into_iter().fold(w, |w, (low, high)| w.number(low).number(high));
         if self.waiting > 0 { w.number(self.waiting.into()) } else { w }
     }
 
     fn hear(r: &mut Reader) -> Option<Votes> {
         let all = r.number()?;
-        let reach = if all & REACHES > 0 { Some((r.number()?, r.number()?)) } else { None };
-        let waiting = if all & WAITS > 0 { r.number()? as u32 } else { 0 };
-        let cannot = (all & (WAITS - 1)) as Ways;
+        let reach = if all >> 31 & 1 == 1 { Some((r.number()?, r.number()?)) } else { None };
+        let waiting = if all >> 30 & 1 == 1 { r.number()? as u32 } else { 0 };
+        let cannot = all as Ways & ((1 << 30) - 1);
         Some(Votes { cannot, reach, sum: (all >> 32) as u32, waiting })
     }
 }

@@ -182,24 +182,21 @@ class Moving:
     ) -> Request[Report]:
         """Write as `write` does, but return at once. Collective.
 
-        Small writes that wait on all ranks, one behind another, are carried out as one call. Each has its own report,
-        in which the time is that of all, and its own error.
-
         Parameters
         ----------
         name, array, dist
             As for `write`.
         staged : bool
-            Whether the arrays are copied, so that they may be changed at once. Otherwise they must not be changed
-            before the request is over. Copies count against ``buffer_bytes``: they share half of it, a larger one is
-            made alone and waits for requests before it, and what remains is for other buffers.
+            Whether the arrays are copied, so that they may be changed at once, and not only when the request is over.
+            Copies share half of ``buffer_bytes``; a larger one is made alone, and waits for requests before it.
         **options : optional
             As for `write`.
 
         Returns
         -------
         Request
-            Its `wait` returns the report, or raises the error, the same on all ranks.
+            Its `wait` returns the report, or raises the error, the same on all ranks. Small writes that wait one
+            behind another are one call, in whose time each has its own report.
 
         Examples
         --------

@@ -119,17 +119,17 @@ fn calls_are_carried_out_one_after_another() {
 /// A task that joins others of its kind.
 struct Joining(Arc<Array>);
 
-impl Task for Joining {
+impl Chore for Joining {
     fn run(self: Box<Self>) -> Result<Finished, Fault> {
         self.0.count();
         finished()
     }
 
-    fn joins<'a>(&'a self, next: &mut dyn Iterator<Item = &'a dyn Task>) -> usize {
+    fn joins<'a>(&'a self, next: &mut dyn Iterator<Item = &'a dyn Chore>) -> usize {
         next.take_while(|task| (*task as &dyn Any).is::<Joining>()).count()
     }
 
-    fn run_with(self: Box<Self>, next: Vec<Box<dyn Task>>) -> Vec<Result<Finished, Fault>> {
+    fn run_with(self: Box<Self>, next: Vec<Box<dyn Chore>>) -> Vec<Result<Finished, Fault>> {
         self.0.count();
         (0..=next.len()).map(|number| if number == 0 { finished() } else { failed() }).collect()
     }

@@ -4,7 +4,7 @@
 use super::ArrayWrite;
 use crate::comm::Comm;
 use crate::error::Error;
-use crate::line::{Finished, Task};
+use crate::line::{Chore, Finished};
 use crate::listing::UnderWay;
 use crate::options::WriteOptions;
 use hyperslab_collective::Report;
@@ -62,13 +62,13 @@ impl<D: Destination> QueuedWrite<D> {
     }
 }
 
-impl<D: Destination> Task for QueuedWrite<D> {
+impl<D: Destination> Chore for QueuedWrite<D> {
     fn run(self: Box<Self>) -> Result<Finished, Fault> {
         let written = self.to.write_now(&self.asks, &self.options);
         self.over(written, true)
     }
 
-    fn joins<'a>(&'a self, next: &mut dyn Iterator<Item = &'a dyn Task>) -> usize {
+    fn joins<'a>(&'a self, next: &mut dyn Iterator<Item = &'a dyn Chore>) -> usize {
         // As much as moves in one round. With dedicated servers, each is over for its caller when its data have left.
         let most = Parameters::default().subchunk_bytes;
         let mut bytes = self.bytes();
@@ -76,7 +76,7 @@ impl<D: Destination> Task for QueuedWrite<D> {
             return 0;
         }
         let mut names: BTreeSet<&str> = self.asks.iter().map(|ask| ask.name.as_str()).collect();
-        let joins = |task: &&'a dyn Task| {
+        let joins = |task: &&'a dyn Chore| {
             let Some(other) = (*task as &dyn Any).downcast_ref::<QueuedWrite<D>>() else { return false };
             bytes = bytes.saturating_add(other.bytes());
             bytes <= most && self.goes_with(other) && other.asks.iter().all(|ask| names.insert(&ask.name))
@@ -84,7 +84,7 @@ impl<D: Destination> Task for QueuedWrite<D> {
         next.take_while(joins).count()
     }
 
-    fn run_with(self: Box<Self>, next: Vec<Box<dyn Task>>) -> Vec<Result<Finished, Fault>> {
+    fn run_with(self: Box<Self>, next: Vec<Box<dyn Chore>>) -> Vec<Result<Finished, Fault>> {
         let next = next.into_iter().map(|task| (task as Box<dyn Any>).downcast::<QueuedWrite<D>>());
         let mut all: Vec<QueuedWrite<D>> = [*self].into_iter().chain(next.map(|one| *one.expect("joins"))).collect();
         let counts: Vec<usize> = all.iter().map(|one| one.asks.len()).collect();

@@ -1,7 +1,8 @@
 //! What single things cost on a machine.
 
-use super::moved::{Copied, LINE_BYTES, Moved, WORD_BYTES};
+use super::moved::{Copied, Moved, WORD_BYTES};
 use super::spread::Spread;
+use super::stretches::LINE_BYTES;
 use super::terms::Priced;
 use super::work::Request;
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};

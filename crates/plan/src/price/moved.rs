@@ -1,10 +1,8 @@
 //! What copies and messages move, and what of it the processor feels.
 
-use super::stretches::Stretches;
+use super::stretches::{LINE_BYTES, Stretches};
 use hyperslab_layout::{Region, View, nests};
 
-/// A line of the processor's cache \[B\].
-pub(super) const LINE_BYTES: u64 = 64;
 /// Longest runs that are words, as `processor.turn` has them: those of 16 B take as long as others do, and longer ones
 /// longer \[B\].
 pub(super) const WORD_BYTES: u64 = 8;

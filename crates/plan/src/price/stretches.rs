@@ -1,7 +1,9 @@
 //! Stretches of memory or of a file that loops visit with no large gap in between.
 
-use super::moved::LINE_BYTES;
 use smallvec::SmallVec;
+
+/// A line of the processor's cache \[B\].
+pub(super) const LINE_BYTES: u64 = 64;
 
 /// See the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! What one rank does, read off the beginning of its program.
 
 use super::classes::Class;
-use super::moved::{Copied, LINE_BYTES, Moved};
-use super::stretches::Stretches;
+use super::moved::{Copied, Moved};
+use super::stretches::{LINE_BYTES, Stretches};
 use super::terms::{Effort, Memory, MemoryLayout, Priced};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
