@@ -143,6 +143,16 @@ def many_small(comm: Any, path: Path) -> None:
     arrays = {"large": ((comm.size, 1 << 20), "f8")} | {f"s{i}": (shape, "f8") for i, shape in enumerate(shapes)}
     with hs.open_raw(path / "j.raw", "r", comm=comm, arrays=arrays) as file:
         check(file, reports)
+    # One fails on all ranks; what follows it in the file lies where it would without it.
+    with hs.open_raw(path / "k.raw", "w", comm=comm, durable=False) as file:
+        file.write("s7", mine(7), dist_of(shapes[7]))
+        requests = request_all(file)
+        with pytest.raises(hs.InvalidError, match="'s7' of a new file is written once"):
+            requests[8].wait()
+        assert all(request.wait() for number, request in enumerate(requests) if number != 8)
+    order = ["s7", "large", *(f"s{i}" for i in range(count) if i != 7)]
+    with hs.open_raw(path / "k.raw", "r", comm=comm, arrays={name: arrays[name] for name in order}) as file:
+        assert all(np.array_equal(file.read(f"s{i}"), small(i)) for i in range(count))
     # One fails on all ranks, and one on the last rank alone.
     with hs.open(path / "k.zarr", "w", comm=comm, durable=False) as store:
         store.write("s7", mine(7), dist_of(shapes[7]))

@@ -59,8 +59,19 @@ impl Report {
     /// What of it is about these arrays, which were asked for by this: their bytes, in the time of all.
     #[must_use]
     pub fn part(&self, what: String, arrays: Range<usize>) -> Report {
-        let each = self.each.get(arrays).unwrap_or_default().to_vec();
-        Report { what, bytes: each.iter().sum(), each, ..self.clone() }
+        let bytes = self.each.get(arrays).unwrap_or_default().iter().sum();
+        let Report { parameters, seconds, walked, predicted, measured, .. } = self;
+        let (parameters, each) = (parameters.clone(), Vec::new());
+        Report {
+            what,
+            parameters,
+            bytes,
+            each,
+            seconds: *seconds,
+            walked: *walked,
+            predicted: *predicted,
+            measured: *measured,
+        }
     }
 
     /// The same once the call is over, after so many seconds in all.

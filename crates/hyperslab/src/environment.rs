@@ -105,7 +105,7 @@ pub fn cache_bytes() -> Option<u64> {
 fn listed(list: &str) -> Option<u64> {
     let of = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        (last.parse::<u64>().ok()? + 1).checked_sub(first.parse().ok()?)
+        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
     };
     list.split(',').map(of).sum::<Option<u64>>().filter(|&count| count > 0)
 }

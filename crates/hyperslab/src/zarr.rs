@@ -52,7 +52,7 @@ use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
 use nodes::{check_path, kind_of, place, read_array, read_node};
 use opening::{Opened, hear_nodes, nodes_of, tell_nodes};
-pub(crate) use queued::{Destination, QueuedWrite};
+pub(crate) use queued::{Destination, QueuedWrite, said};
 pub(crate) use requests::staging;
 pub use step::Step;
 

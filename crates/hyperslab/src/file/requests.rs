@@ -5,29 +5,22 @@ use crate::comm::{Comm, Unready};
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
-use crate::zarr::{ArrayWrite, Destination, QueuedWrite, completed, listed, staging};
+use crate::zarr::{ArrayWrite, Destination, QueuedWrite, completed, said, staging};
 use hyperslab_collective::{LocalArray, Report};
-use hyperslab_plan::Strategy;
+use hyperslab_plan::{Preference, Strategy};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::atomic::Ordering;
 
 impl Destination for File {
     fn is_same(&self, other: &File) -> bool {
-        let room = |of: &File| (of.held, of.options.preference.clone());
-        self.target == other.target && self.within == other.within && room(self) == room(other)
+        fn room(of: &File) -> (u64, &Preference) {
+            (of.held, &of.options.preference)
+        }
+        self.target == other.target && room(self) == room(other)
     }
 
     fn comm(&self) -> &Comm {
         &self.comm
-    }
-
-    fn write_now(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
-        self.write(asks, options)
-    }
-
-    fn said(&self, asks: &[ArrayWrite]) -> String {
-        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-        format!("write of {} to '{}'", listed(&names), self.path().display())
     }
 }
 
@@ -47,7 +40,7 @@ impl File {
                     QueuedWrite { to: File { comm, ..to }, asks, options, under_way: None }
                 })
             }
-            Err(fault) => self.comm.refuse_later(self.target, self.said(&asks), fault),
+            Err(fault) => self.comm.refuse_later(self.target, said(self, &asks), fault),
         }
     }
 

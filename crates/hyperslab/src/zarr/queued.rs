@@ -1,7 +1,8 @@
 //! Writes that wait in the line. Where several small ones wait on all ranks, one behind another, they become one call: as
 //! much as that saves of each call's own cost, nobody sees another difference. If it fails, each is carried out by itself.
 
-use super::ArrayWrite;
+use super::{ArrayWrite, listed};
+use crate::arrays::Arrays;
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::line::{Chore, Finished};
@@ -15,15 +16,17 @@ use std::any::Any;
 use std::collections::BTreeSet;
 
 /// What requests write to.
-pub(crate) trait Destination: Send + 'static {
+pub(crate) trait Destination: Arrays + 'static {
     /// Whether the other one is the same, with the same room for buffers and copies.
     fn is_same(&self, other: &Self) -> bool;
     /// The membership through which its calls are made.
     fn comm(&self) -> &Comm;
-    /// Writes at once.
-    fn write_now(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error>;
-    /// How a call of these arrays is named.
-    fn said(&self, asks: &[ArrayWrite]) -> String;
+}
+
+/// How a write of these arrays is named.
+pub(crate) fn said(to: &impl Destination, asks: &[ArrayWrite]) -> String {
+    let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+    format!("write of {} to '{}'", listed(&names), to.path().display())
 }
 
 /// A write that waits.
@@ -36,13 +39,14 @@ pub(crate) struct QueuedWrite<D> {
 }
 
 impl<D: Destination> QueuedWrite<D> {
-    /// Bytes of all ranks together, as they are in memory \[B\].
+    /// Bytes of all ranks together, as they are in memory, and a page at least: so a call never becomes one of very many arrays,
+    /// and looking for what joins it takes no longer than it \[B\].
     fn bytes(&self) -> u64 {
         let of = |ask: &ArrayWrite| {
             let element = ask.element().map_or(1, |element| element.bytes());
             volume(ask.holding.as_deref()?.shape())?.checked_mul(element)
         };
-        self.asks.iter().fold(0, |sum, ask| sum.saturating_add(of(ask).unwrap_or(u64::MAX)))
+        self.asks.iter().fold(0, |sum, ask| sum.saturating_add(of(ask).unwrap_or(u64::MAX).max(4096)))
     }
 
     fn goes_with(&self, other: &QueuedWrite<D>) -> bool {
@@ -64,7 +68,7 @@ impl<D: Destination> QueuedWrite<D> {
 
 impl<D: Destination> Chore for QueuedWrite<D> {
     fn run(self: Box<Self>) -> Result<Finished, Fault> {
-        let written = self.to.write_now(&self.asks, &self.options);
+        let written = self.to.write(&self.asks, &self.options);
         self.over(written, true)
     }
 
@@ -90,7 +94,7 @@ impl<D: Destination> Chore for QueuedWrite<D> {
         let counts: Vec<usize> = all.iter().map(|one| one.asks.len()).collect();
         let options = all.iter().map(|one| (one.asks.len(), one.options.clone())).collect();
         let asks: Vec<ArrayWrite> = all.iter_mut().flat_map(|one| std::mem::take(&mut one.asks)).collect();
-        let written = WriteOptions::together(options).and_then(|options| all[0].to.write_now(&asks, &options));
+        let written = WriteOptions::together(options).and_then(|options| all[0].to.write(&asks, &options));
         let mut asks = asks.into_iter();
         for (one, count) in all.iter_mut().zip(counts) {
             one.asks = asks.by_ref().take(count).collect();
@@ -107,7 +111,7 @@ impl<D: Destination> Chore for QueuedWrite<D> {
         let over = all.into_iter().map(|one| {
             let arrays = first..first + one.asks.len();
             first = arrays.end;
-            let part = written.as_ref().map(|report| report.part(one.to.said(&one.asks), arrays));
+            let part = written.as_ref().map(|report| report.part(said(&one.to, &one.asks), arrays));
             one.over(part.map_err(Error::clone), false)
         });
         over.collect()

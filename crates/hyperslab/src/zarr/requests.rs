@@ -3,7 +3,7 @@
 use super::call::completed;
 use super::known::Known;
 use super::nodes::read_array;
-use super::queued::{Destination, QueuedWrite};
+use super::queued::{Destination, QueuedWrite, said};
 use super::{ArrayInfo, ArrayWrite, Store};
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
@@ -11,6 +11,7 @@ use crate::listing::{Coming, Writes};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
 use hyperslab_collective::{LocalArray, Ownership, Report};
+use hyperslab_plan::Preference;
 use hyperslab_world::{Fault, FaultKind};
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
@@ -30,21 +31,15 @@ pub(crate) fn staging(asks: &mut [ArrayWrite]) -> impl Iterator<Item = (&str, &m
 
 impl Destination for Store {
     fn is_same(&self, other: &Store) -> bool {
-        let room = |of: &Store| (of.held, of.options.preference.clone());
-        self.target == other.target && self.path() == other.path() && room(self) == room(other)
+        fn room(of: &Store) -> (u64, &Preference) {
+            (of.held, &of.options.preference)
+        }
+        // Groups of a store have its number.
+        self.target == other.target && self.group == other.group && room(self) == room(other)
     }
 
     fn comm(&self) -> &Comm {
         &self.comm
-    }
-
-    fn write_now(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
-        self.write(asks, options)
-    }
-
-    fn said(&self, asks: &[ArrayWrite]) -> String {
-        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-        format!("write of {} to '{}'", super::listed(&names), self.path().display())
     }
 }
 
@@ -80,7 +75,7 @@ impl Store {
                     QueuedWrite { to: Store { comm, ..to }, asks, options: new, under_way: Some(under_way) }
                 })
             }
-            Err(fault) => self.comm.refuse_later(self.target, self.said(&asks), fault),
+            Err(fault) => self.comm.refuse_later(self.target, said(self, &asks), fault),
         }
     }
 

@@ -6,6 +6,7 @@ use hyperslab_layout::{Region, View, nests};
 /// Longest runs that are words, as `processor.turn` has them: those of 16 B take as long as others do, and longer ones
 /// longer \[B\].
 pub(super) const WORD_BYTES: u64 = 8;
+
 /// Data that move between the buffers of a rank and a user's array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
