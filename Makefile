@@ -72,7 +72,7 @@ target/browser/chromium: scripts/make-browser scripts/find-python
 # One wheel for all: it contains no MPI and binds to the one that the process has loaded.
 $(WHEEL)/.built: $(SOURCES) $(VENV)/.requirements
 	@rm -rf $(WHEEL)
-	@$(LIMITED) 20m $(BIN)/maturin build --release --locked --compatibility linux --quiet \
+	@$(LIMITED) 20m $(BIN)/maturin build --locked --compatibility linux --quiet \
 	    --interpreter $(BIN)/python --out $(WHEEL)
 	@touch $@
 
@@ -99,7 +99,7 @@ $(PORTABLE)/.zig: $(VENV)/.requirements
 
 $(PORTABLE)/.built: $(SOURCES) $(PORTABLE)/.zig
 	@rm -f $(PORTABLE)/*.whl
-	@PYTHONPATH=$(CURDIR)/$(PORTABLE)/zig $(LIMITED) 30m $(BIN)/maturin build --release --locked --zig \
+	@PYTHONPATH=$(CURDIR)/$(PORTABLE)/zig $(LIMITED) 30m $(BIN)/maturin build --locked --zig \
 	    --compatibility manylinux_2_28 --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir target/portable \
 	    --quiet --interpreter $(BIN)/python --out $(PORTABLE)
 	@touch $@
