@@ -7,7 +7,7 @@ use crate::errors::{RawUnready, raise, raise_alone};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
-use crate::plain::Plain;
+use crate::plain::{Plain, PlainOpening};
 use hyperslab::binding::Arrays;
 use hyperslab::{
     ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
@@ -140,6 +140,12 @@ impl Target {
         Ok(self.open()?.arrays().unfinished().to_vec())
     }
 
+    /// Whether earlier runs left something.
+    fn left(&self) -> PyResult<bool> {
+        let opened = self.open()?;
+        Ok(!opened.arrays().removed().is_empty() || !opened.arrays().unfinished().is_empty())
+    }
+
     fn write(&self, py: Python<'_>, asks: Vec<RawAsk>, keywords: WriteKeywords) -> PyResult<Report> {
         let (asks, options): (Vec<_>, _) = (asks.into_iter().map(ask).collect(), keywords.options(py)?);
         self.with(py, move |target| target.write(&asks, &options)).map(Report)
@@ -158,20 +164,15 @@ impl Target {
         let Some((each, opened)) = Plain::each(name, array, dist).zip(self.lock().clone()) else {
             return Ok(None);
         };
-        let mut options = WriteOptions::default();
-        if section.is_some_and(|section| !section.is_none()) {
-            let one =
-                if let [one] = &*each { opened.file().and_then(|file| one.selected(file, section)) } else { None };
-            let Some(selected) = one else { return Ok(None) };
-            options.section = selected;
-        }
+        let Some(section) = Plain::selected(&each, opened.file(), section) else { return Ok(None) };
+        let options = WriteOptions::default().section(section);
         let ask = |Plain { name, held, local }| ArrayWrite { name, arrays: vec![local], holding: Some(held) };
         let asks: Vec<ArrayWrite> = each.into_iter().map(ask).collect();
         let written = py.detach(|| opened.arrays().write(&asks, &options));
         written.map(|report| Some(Report(report))).map_err(|error| raise(py, error))
     }
 
-    /// Reads one array of a file, where that is as plain as can be; else nothing happens. Says whether it did.
+    /// Reads arrays of a file, where that is as plain as can be; else nothing happens, and nothing is returned.
     #[pyo3(signature = (name, dist, out, section=None))]
     fn read_plain(
         &self,
@@ -180,14 +181,18 @@ impl Target {
         dist: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
         section: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<bool> {
-        let Some((plain, opened)) = Plain::of(name, dist, out, true).zip(self.lock().clone()) else { return Ok(false) };
-        let Some(section) = opened.file().and_then(|file| plain.selected(file, section)) else { return Ok(false) };
-        let Plain { name, held, local } = plain;
-        let mut options = ReadOptions::default().section(section).into(vec![local]);
-        options.holding = Some(held);
-        let read = py.detach(|| opened.arrays().read(&[&name], options));
-        read.map(|_| true).map_err(|error| raise(py, error))
+    ) -> PyResult<Option<Report>> {
+        let Some((each, opened)) = Plain::into(name, dist, out).zip(self.lock().clone()) else { return Ok(None) };
+        // Of a group all ranks would first ask what its arrays are.
+        let section = opened.file().and_then(|file| Plain::selected(&each, Some(file), section));
+        let Some(section) = section else { return Ok(None) };
+        let holdings = each.iter().map(|one| Some(one.held.clone())).collect();
+        let (names, locals): (Vec<_>, Vec<_>) = each.into_iter().map(|one| (one.name, one.local)).unzip();
+        let mut options = ReadOptions::default().section(section).into(locals);
+        options.holdings = holdings;
+        let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+        let read = py.detach(|| opened.arrays().read(&names, options));
+        read.map(|(_, report)| Some(Report(report))).map_err(|error| raise(py, error))
     }
 
     /// Several writes as one call.
@@ -386,6 +391,24 @@ impl Target {
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let opened = self.open()?;
         py.detach(|| opened.sync()).map_err(|error| raise(py, error))
+    }
+
+    /// Opens a raw file, where that is as plain as can be; else nothing happens, and nothing is returned.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments, reason = "as Python calls it")]
+    fn open_plain(
+        py: Python<'_>,
+        comm: &Comm,
+        path: &Bound<'_, PyAny>,
+        mode: &Bound<'_, PyAny>,
+        order: &Bound<'_, PyAny>,
+        header: &Bound<'_, PyAny>,
+        arrays: &Bound<'_, PyAny>,
+        durable: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<Target>> {
+        let opening = PlainOpening::of((path, mode, durable), (order, header, arrays));
+        let opened = opening.map(|opening| py.detach(|| opening.open(&comm.0))).transpose();
+        opened.map(|file| file.map(|file| AnyTarget::File(file).into())).map_err(|error| raise(py, error))
     }
 
     #[staticmethod]

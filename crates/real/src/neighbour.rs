@@ -131,8 +131,9 @@ pub fn reach(peer: &Identity) -> Reach {
 
 /// Copies between the memory of a peer and here, converting elements on the way. Many pieces share system calls, so what
 /// was added is there only when [`Crossing::finish`] has returned. Of no use after an error.
-pub struct Crossing<'a> {
-    peer: &'a Identity,
+pub struct Crossing {
+    /// Whether the peer is this process.
+    within: bool,
     direction: Direction,
     /// Long runs, and short ones, that wait to be copied; of no use where the peer is this process.
     batch: Batch,
@@ -141,20 +142,20 @@ pub struct Crossing<'a> {
     copied: Result<(), NotANumber>,
 }
 
-impl<'a> Crossing<'a> {
+impl Crossing {
     /// From the memory of `peer` to here.
-    pub fn pull(peer: &'a Identity) -> Crossing<'a> {
+    pub fn pull(peer: &Identity) -> Crossing {
         Crossing::new(peer, Direction::Pull)
     }
 
     /// From here to the memory of `peer`.
-    pub fn push(peer: &'a Identity) -> Crossing<'a> {
+    pub fn push(peer: &Identity) -> Crossing {
         Crossing::new(peer, Direction::Push)
     }
 
-    fn new(peer: &'a Identity, direction: Direction) -> Crossing<'a> {
+    fn new(peer: &Identity, direction: Direction) -> Crossing {
         let (batch, staged) = (Batch::new(peer.pid, direction), Staged::new(peer.pid, direction));
-        Crossing { peer, direction, batch, staged, copied: Ok(()) }
+        Crossing { within: peer.is_mine(), direction, batch, staged, copied: Ok(()) }
     }
 
     /// Copies the elements of a nest now or later. Its side `a` is relative to the absolute address `peer_base` in the
@@ -171,7 +172,7 @@ impl<'a> Crossing<'a> {
         (peer_base, peer_type): (u64, ElementType),
         (local, local_type): (*mut u8, ElementType),
     ) -> io::Result<()> {
-        if !self.peer.is_mine() {
+        if !self.within {
             // SAFETY: as the caller vouches.
             return unsafe { self.cross(nest.clone(), (peer_base, peer_type), (local, local_type)) };
         }

@@ -111,15 +111,27 @@ def told(verb: str, names: Any, where: str) -> str:
 def plain(comm: _core.Comm, options: Mapping[str, Any]) -> bool:
     """Whether a call has no option but a section, and nobody listens to what is told of it or sees how it goes."""
     few = not options or (len(options) == 1 and "section" in options)
-    return few and listener() is None and not _shows(comm)
+    return few and ("logging" not in sys.modules or listener() is None) and not _shows(comm)
+
+
+class _Seen:
+    """A stream for errors that was no terminal, and will not become one."""
+
+    stream: Any = None
 
 
 def _shows(comm: _core.Comm) -> bool:
     """Whether this rank shows a terminal how a call goes. A program may have closed its stderr, or have none."""
-    try:
-        return comm.rank == 0 and sys.stderr.isatty()
-    except (AttributeError, ValueError):
+    stream = sys.stderr
+    if stream is _Seen.stream or comm.rank > 0:
         return False
+    try:
+        shows = stream.isatty()
+    except (AttributeError, ValueError):
+        shows = False
+    if not shows:
+        _Seen.stream = stream
+    return shows
 
 
 class attending:  # noqa: N801 (it reads as what it does; a class, since a generator takes longer than a short call)

@@ -34,7 +34,7 @@ from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
 from hyperslab.chunking import chunking_of_asks, codecs_of, maxshape_of, shards_of
 from hyperslab.distribution import Distribution
-from hyperslab.errors import InvalidError
+from hyperslab.errors import InvalidError, OutdatedError
 from hyperslab.pieces import Boxes, Runs
 from hyperslab.requests import Request, failed
 
@@ -164,8 +164,7 @@ class Moving:
             if report is not None:
                 self._changes.count += 1
                 return report
-        what = told("write of", name, f"to '{self.path}'")
-        with calling(self._comm, what):
+        with calling(self._comm, what := told("write of", name, f"to '{self.path}'")):
             _options.check("write", options, _options.WriteOptions)
             asks, given = self._prepare_write(name, array, dist, options)
         return self._done(run(lambda: self._core.write(asks, given), self._comm, what))
@@ -381,20 +380,21 @@ class Moving:
         ndarray, list of ndarray with `Boxes`, or dict of such for several names
             `out` where it was given.
         """
-
-        def read() -> Any:
+        try:
             if plain(self._comm, options) and self._core.read_plain(name, dist, out, options.get("section")):
                 return out
-            what = told("read of", name, f"from '{self.path}'")
-            with calling(self._comm, what):
-                _options.check("read", options, _options.ReadOptions)
-                if has_list(options.get("section")):
-                    return self._read_listed(name, dist, out, options)
-                targets, given = self._prepare_read(name, dist, out, options, blocks=True)
-            run(lambda: self._core.read(list(targets), given), self._comm, what)
-            return targets[name] if isinstance(name, str) else targets
+        except OutdatedError:  # it is read once more, the long way
+            pass
+        return until_up_to_date(lambda: self._read(name, dist, out, options))
 
-        return until_up_to_date(read)
+    def _read(self, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
+        with calling(self._comm, what := told("read of", name, f"from '{self.path}'")):
+            _options.check("read", options, _options.ReadOptions)
+            if has_list(options.get("section")):
+                return self._read_listed(name, dist, out, options)
+            targets, given = self._prepare_read(name, dist, out, options, blocks=True)
+        run(lambda: self._core.read(list(targets), given), self._comm, what)
+        return targets[name] if isinstance(name, str) else targets
 
     def _read_listed(self, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
         """Read a section with lists of indices: this rank's part is runs of the array."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -90,7 +91,24 @@ def open_raw(
     array([[0., 1., 2.],
            [3., 4., 5.]], dtype=float32)
     """
-    what = f"open raw file '{place_text(path)}'"
+    # Of what is given as usual nothing has to be asked.
+    more = (
+        arrival_seconds,
+        progress_seconds,
+        storage_seconds,
+        buffer_bytes,
+        subchunk_bytes,
+        servers,
+        strategy,
+        exchange,
+    )
+    reads_alone = comm is LEFT_OUT and mode == "r"
+    if more == _USUAL and (reads_alone or comm is not LEFT_OUT):
+        member = connect(None if reads_alone else comm, arrival_seconds)
+        core = _core.Target.open_plain(member, path, mode, order, header, arrays, durable)
+        if core is not None:
+            return _opened(core, member, path, mode)
+    what = _opening(path)
     member = connect(alone(comm, what, writes=mode != "r"), arrival_seconds)
     with calling(member, what):
         given: _core._OpenKeywords = {
@@ -114,13 +132,30 @@ def open_raw(
         whole_number(before, "header")
         known = _named(arrays or {})
         core = _core.Target.open_file(member, place, mode, given, order, content if new else b"", before, known)
+    return _opened(core, member, path, mode)
+
+
+#: What options of an opening are where nobody gives them: limits of time, then what is chosen otherwise.
+_USUAL = (1800.0, 60.0, 600.0, None, None, None, None, None)
+
+
+def _opening(path: Place) -> str:
+    """What is asked, for messages."""
+    return f"open raw file '{place_text(path)}'"
+
+
+def _opened(core: _core.Target, member: _core.Comm, path: Place, mode: str) -> RawFile:
+    """The file, after rank 0 has told what there is to know of it."""
     file = RawFile(core, member)
-    noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
-    if member.rank == 0 and core.removed():
-        warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
-    if member.rank == 0 and core.unfinished():
+    if "logging" in sys.modules:
+        noted(member, "%s (mode %s) on %d ranks: %s", _opening(path), mode, member.size, member.description)
+    if not core.left() or member.rank > 0:
+        return file
+    if core.removed():
+        warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=3)
+    if core.unfinished():
         names = ", ".join(core.unfinished())
-        warnings.warn(f"an update in place began and did not end, its bytes may be old or new: {names}", stacklevel=2)
+        warnings.warn(f"an update in place began and did not end, its bytes may be old or new: {names}", stacklevel=3)
     return file
 
 

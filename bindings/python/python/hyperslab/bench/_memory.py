@@ -59,6 +59,11 @@ class Held:
         self._first: list[NDArray[np.uint8]] = []
         self._allocate()
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the package is told besides; what is as usual a program does not say."""
+        return {"halo": self.halo} if self.halo else {}
+
     def _all_places(self, rank: int) -> list[tuple[NDArray[np.int64], ...]]:
         """Global indices of each part along each dimension, in the arrays of storage."""
         if isinstance(self.held, hs.Boxes):

@@ -133,11 +133,14 @@ class Transfer:
     def _write_new(self, held: Held, options: dict[str, Any], *, durable: bool) -> Any:
         case = self.case
         opened: dict[str, Any] = {"comm": self._comm, "durable": durable, **options}
+        about = held.about
+        if np.dtype(case.memory_dtype) != np.dtype(case.dtype):
+            about["dtype"] = case.dtype
         if case.target == "raw":
             with hs.open_raw(self._path, "w", order=case.order, header=self._header, **opened) as file:
-                return file.write(held.given, held.held, dtype=case.dtype, halo=held.halo)
+                return file.write(held.given, held.held, **about)
         with hs.open(self._path, "w", **opened) as store:
-            return store.write(held.given, held.held, chunks=case.chunks, dtype=case.dtype, halo=held.halo)
+            return store.write(held.given, held.held, chunks=case.chunks, **about)
 
     def _slices(self) -> tuple[slice, ...] | None:
         return None if self.case.section is None else tuple(slice(*part) for part in self.case.section)
@@ -145,7 +148,7 @@ class Transfer:
     def _write_section(self, options: dict[str, Any]) -> Any:
         case, held = self.case, self._held
         opened: dict[str, Any] = {"comm": self._comm, "durable": case.durable, **options}
-        about: dict[str, Any] = {"section": self._slices(), "halo": held.halo}
+        about = {"section": self._slices(), **held.about}
         if case.target == "raw":
             layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, "r+", **layout, **opened) as file:
@@ -166,6 +169,9 @@ class Transfer:
 
     def _read_from(self, group: hs.Group, part: tuple[slice, ...] | None) -> Any:
         held = self._held
+        report = None if held.halo else group._core.read_plain(self._names, held.held, held.given, part)
+        if report is not None:
+            return report
         _, asked = group._prepare_read(self._names, held.held, held.given, {"section": part, "halo": held.halo})
         return group._core.read(self._names, asked)
 

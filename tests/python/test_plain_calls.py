@@ -1,0 +1,151 @@
+"""Calls with usual arguments take a short way, and give what the long way gives."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+import pytest
+from hyperslab import _core, files
+
+#: Arguments of openings of a file with a header of 16 bytes, two arrays of 6 float64 and one of 4 int32.
+KNOWN = {"a": ((2, 3), "f8"), "b": ((6,), "<f8"), "c": ([4], "i4")}
+SHARED = ((6,), np.dtype("f8"))
+OPENINGS: dict[str, dict[str, Any]] = {
+    "as usual": {"arrays": KNOWN, "header": 16},
+    "column-major": {"arrays": KNOWN, "header": 16, "order": "F"},
+    "the header as bytes": {"arrays": KNOWN, "header": bytes(16)},
+    "for update": {"arrays": KNOWN, "header": 16, "mode": "r+"},
+    "types as objects": {"arrays": {"a": SHARED, "b": SHARED, "c": ((4,), np.int32)}, "header": 16},
+    "one object for several": {"arrays": dict.fromkeys("ab", ((6,), "float64")) | {"c": ((2, 2), "i4")}, "header": 16},
+    "the other byte order": {"arrays": {"a": ((12,), ">f8"), "c": ((4,), ">i4")}, "header": 16},
+    "bytes": {"arrays": {"a": ((128,), "u1")}},
+    "bfloat16": {"arrays": {"a": ((64,), "bfloat16")}},
+    "texts as types": {"arrays": {"a": ((14,), "d"), "b": ((4,), "int32")}},
+    "extents of NumPy's": {"arrays": {"a": ((np.int64(12),), "f8"), "c": ((4,), "i4")}, "header": np.int64(16)},
+    "another mapping": {"arrays": OrderedDict(KNOWN), "header": 16},
+    "an extent too much": {"arrays": {"a": ((13,), "f8"), "c": ((4,), "i4")}, "header": 16},
+    "a negative extent": {"arrays": {"a": ((-1,), "f8")}},
+    "half an extent": {"arrays": {"a": ((1.5,), "f8")}},
+    "True as an extent": {"arrays": {"a": ((True,), "f8")}, "header": 120},
+    "a negative header": {"arrays": KNOWN, "header": -1},
+    "no type": {"arrays": {"a": ((2,), "f7")}},
+    "objects": {"arrays": {"a": ((2,), "O")}},
+    "no pair": {"arrays": {"a": (2,)}},
+    "a list as pair": {"arrays": {"a": [(16,), "f8"]}},
+    "a name that is none": {"arrays": {1: ((16,), "f8")}},
+    "no arrays": {},
+    "another order": {"arrays": KNOWN, "header": 16, "order": "K"},
+    "another mode": {"arrays": KNOWN, "header": 16, "mode": "a"},
+    "new, with arrays": {"arrays": KNOWN, "mode": "w"},
+    "new, with so many bytes": {"header": 3, "mode": "w"},
+    "new": {"header": b"123", "mode": "w"},
+    "new, but it is there": {"mode": "x"},
+    "durable as a number": {"arrays": KNOWN, "header": 16, "durable": 0},
+    "not durable": {"arrays": KNOWN, "header": 16, "durable": False},
+}
+#: A path in other words; those of no file are errors.
+PATHS: dict[str, Callable[[Path], Any]] = {
+    "text": str,
+    "as it is": lambda path: path,
+    "bytes": os.fsencode,
+    "a URL": lambda path: f"file://{path}",
+    "another URL": lambda path: f"s3://{path}",
+    "a colon": lambda path: path.with_name("a:b.raw"),
+    "home": lambda path: f"~{path}",
+    "nothing": lambda _: "",
+    "a zero byte": lambda path: f"{path}\0",
+    "a number": lambda _: 7,
+    "not there": lambda path: path.with_name("none.raw"),
+}
+
+
+def long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the short way of opening out."""
+
+    class Target(SimpleNamespace):
+        open_file = staticmethod(_core.Target.open_file)
+
+        @staticmethod
+        def open_plain(*_: Any) -> None:
+            return None
+
+    monkeypatch.setattr(files, "_core", SimpleNamespace(Target=Target, Comm=_core.Comm))
+
+
+def outcome(directory: Path, name: Callable[[Path], Any], options: Mapping[str, Any]) -> Any:
+    """What comes of an opening, in a directory that looks as always."""
+    for one in directory.iterdir():
+        one.unlink()
+    path = directory / "a.raw"
+    for place in (path, path.with_name("a:b.raw")):
+        place.write_bytes(bytes(16) + np.arange(14.0).tobytes())
+    try:
+        with hs.open_raw(name(path), comm=None, **options) as file:
+            found = file._core.file_arrays()
+            said = [
+                found,
+                file.header,
+                {one: file.read(one).tolist() for one in file} if options.get("mode") != "w" else 0,
+            ]
+    except Exception as error:  # noqa: BLE001 (whatever it is, it must be the same)
+        return type(error), str(error)
+    return said, path.read_bytes()
+
+
+@pytest.mark.parametrize("options", OPENINGS.values(), ids=OPENINGS)
+def test_openings(options: Mapping[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = outcome(tmp_path, str, options)
+    long_way(monkeypatch)
+    assert short == outcome(tmp_path, str, options)
+
+
+@pytest.mark.parametrize("name", PATHS.values(), ids=PATHS)
+def test_paths(name: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = outcome(tmp_path, name, OPENINGS["as usual"])
+    long_way(monkeypatch)
+    assert short == outcome(tmp_path, name, OPENINGS["as usual"])
+
+
+def test_the_short_way_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where arguments are as usual, and there alone."""
+    for name in ("as usual", "for update", "the header as bytes", "types as objects", "new"):
+        options = {"mode": "r", "order": "C", "header": b"", "arrays": None, "durable": True, **OPENINGS[name]}
+        path = tmp_path / "a.raw"
+        path.write_bytes(bytes(16) + np.arange(14.0).tobytes())
+        arguments = [options[one] for one in ("mode", "order", "header", "arrays", "durable")]
+        opened = _core.Target.open_plain(_core.Comm.alone(), path, *arguments)
+        assert (opened is None) == (name == "types as objects"), name
+        if opened is not None:
+            opened.close(None)
+    path.write_bytes(bytes(16) + np.arange(14.0).tobytes())
+    made: list[bool] = []
+    monkeypatch.setattr(files, "place_of", lambda path: made.append(True) or str(path))
+    hs.open_raw(path, arrays=KNOWN, header=16, comm=None).close()
+    assert not made
+    hs.open_raw(path, arrays=KNOWN, header=16, comm=None, servers=1).close()
+    assert made
+
+
+def test_reads_of_several(tmp_path: Path) -> None:
+    """Into a mapping, in whatever order it has them; what is named twice, or missing, is an error as always."""
+    path = tmp_path / "a.raw"
+    path.write_bytes(np.arange(18.0).tobytes())
+    dist = hs.Distribution.block((3, 2), 1)
+    with hs.open_raw(path, order="C", arrays=dict.fromkeys("abc", ((3, 2), "f8")), comm=None) as file:
+        out = {name: np.zeros((3, 2)) for name in "cab"}
+        assert file.read(["a", "b", "c"], dist, out=out) is out
+        for number, name in enumerate("abc"):
+            assert np.array_equal(out[name], 6 * number + np.arange(6.0).reshape(3, 2))
+        part = {name: np.zeros((2, 2)) for name in "ba"}
+        file.read(("a", "b"), hs.Distribution.block((2, 2), 1), out=part, section=(slice(1, None), slice(None)))
+        assert np.array_equal(part["b"], out["b"][1:])
+        for names in (["a", "a"], ["a", "none"], ["a", 1]):
+            with pytest.raises((hs.Error, KeyError)):
+                file.read(names, dist, out={name: np.zeros((3, 2)) for name in "ab"})
