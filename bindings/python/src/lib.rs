@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 /// The module.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    hyperslab::binding::map_code();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrays::Local>()?;
     module.add_function(wrap_pyfunction!(arrays::locals_of, module)?)?;

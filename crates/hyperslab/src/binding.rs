@@ -11,3 +11,4 @@ pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, 
 pub use crate::selection::{Pick, select};
 pub use hyperslab_format::zarr::{fill_from_json, fill_to_json};
 pub use hyperslab_layout::tuple;
+pub use hyperslab_real::map_code;

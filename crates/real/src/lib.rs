@@ -14,7 +14,7 @@
 //! `posix/pieces.rs` goes on after calls that moved a part; `posix/direct.rs` does direct I/O; `doing.rs` tells failures of the file system; `posix/grounds.rs`
 //! looks whether this node sees what rank 0 sees); `directory.rs` is names in the file system (`directory/locks.rs`:
 //! notes and locks; `below.rs`: names that no link leads away from; `regular.rs`: files and nothing else); `desk.rs` is
-//! the thread that works with names, `progress.rs` shows that it comes forward, `here.rs` says which process this is,
+//! the thread that works with names, `progress.rs` shows that it comes forward, `here.rs` says which process this is, `code.rs` has this library's code mapped,
 //! `mounts.rs` whether a path leads to a disk of this host; `extents.rs` is places on the device; `calibration.rs` and
 //! `calibration/` time copies, files and names, and say which machine this is; `stripes.rs` says where the bytes of
 //! striped objects lie, `stripes/name.rs` what such objects are called, `striped.rs` is names of them; `stores.rs`
@@ -23,6 +23,7 @@
 mod bell;
 mod below;
 pub mod calibration;
+mod code;
 mod courier_bytes;
 mod desk;
 mod directory;
@@ -47,6 +48,7 @@ mod sync;
 mod transport;
 pub mod wire;
 
+pub use code::map_code;
 pub use desk::Desk;
 pub use directory::Directory;
 pub use doing::posix_fault;
