@@ -445,13 +445,14 @@ impl<'a> Costs<'a> {
         asked + groups * self.profile().processor.piece_ns
     }
 
-    /// What the ranks that handle storage make beside each other of several new arrays.
+    /// What the ranks that handle storage make beside each other of several new arrays: their directories all in one, the
+    /// metadata each in its own, where nobody else makes anything.
     pub(super) fn beside_ns(&self, transfer: &Transfer, parameters: &Parameters) -> f64 {
         let makers = Servers::of(parameters, transfer.ranks).len().min(self.cores() as usize);
         if !makes_several(transfer) {
             0.0
         } else if makers > 1 {
-            self.naming_ns(transfer) * self.beside_others() / makers as f64
+            self.naming_ns(transfer) * f64::midpoint(self.beside_others(), 1.0) / makers as f64
         } else {
             self.naming_ns(transfer)
         }

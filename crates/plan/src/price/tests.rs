@@ -395,6 +395,36 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     }
 }
 
+/// 128 new arrays of one chunk: their directories lie in one, in which two ranks wait for each other; the metadata and the chunk
+/// each in its own, where nobody waits.
+#[test]
+fn who_makes_new_arrays_waits_for_others_in_their_group_alone() {
+    let mut profile = built_in();
+    let measured = profile.measured.as_mut().expect("the built-in profile is of a machine at hand");
+    let files = &mut measured.files;
+    (files.create_ns, files.create_together_ns) = (100.0 * MS, 500.0 * MS);
+    let element = ElementType::native(Kind::Float64);
+    let ask = |number: usize| TransferArray {
+        name: format!("a{number}").into(),
+        section: Section::whole(&[128]),
+        spread: Spread::Regular(Distribution::new(&[128], &[2], &[Dim::Block]).unwrap()),
+        memory: element,
+        stored: Stored::in_chunks(&[128], element, &[128], Keys::nested(format!("a{number}/")), Coding::Trailer),
+    };
+    let asks = (0..128).map(ask).collect();
+    let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 2, policies: Policies::default() });
+    let machine = Machine { ranks_per_node: 2, cores_per_node: 8 };
+    let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
+    let of = |servers: &[u32]| {
+        let parameters =
+            Parameters { strategy: Strategy::SERVER_DIRECTED, servers: servers.into(), ..Parameters::default() };
+        price.price(&parameters, Effort::CAREFUL).moving_ns() / MS
+    };
+    let (one, two) = (of(&[0]), of(&[0, 1]));
+    assert!(near(one, 128.0 * 300.0), "{one}");
+    assert!(near(two, 64.0 * (500.0 + 100.0 + 100.0)), "{two}");
+}
+
 /// Wherever arrays of their own lie, they cost the same as one dense array; interleaved ones lie as they do.
 #[test]
 fn arrays_taken_together_lie_alike_wherever_they_are() {
