@@ -2,9 +2,6 @@
 
 use libc::{c_int, c_void, dl_phdr_info, size_t};
 
-/// Since Linux 5.14; not yet in the library of C of older systems.
-const MADV_POPULATE_READ: c_int = 22;
-
 /// Has the system map this library's code and constants, which lie in its cache as a file. Else the first call of each kind does
 /// so piece by piece, and ranks wait for each other meanwhile. Where that cannot be had, nothing is lost.
 pub fn map_code() {
@@ -30,7 +27,7 @@ unsafe extern "C" fn look(library: *mut dl_phdr_info, _bytes: size_t, _data: *mu
     for (begin, bytes, _) in loaded.into_iter().filter(|&(_, _, flags)| flags & libc::PF_W == 0) {
         let low = begin / page * page;
         // SAFETY: the pages are mapped, and stay what they are: they are only brought in.
-        unsafe { libc::madvise(low as *mut c_void, (begin + bytes - low) as usize, MADV_POPULATE_READ) };
+        unsafe { libc::madvise(low as *mut c_void, (begin + bytes - low) as usize, libc::MADV_POPULATE_READ) };
     }
     1
 }

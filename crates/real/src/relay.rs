@@ -144,6 +144,25 @@ impl Wire for Relay {
         }
     }
 
+    /// Nor does memory; who finds the wire in use does without.
+    fn spare(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        self.0.wire.try_lock().ok()?.as_mut()?.spare(bytes)
+    }
+
+    fn reuse(&mut self, bytes: Vec<u8>) {
+        if let Ok(mut wire) = self.0.wire.try_lock()
+            && let Some(wire) = wire.as_mut()
+        {
+            wire.reuse(bytes);
+        }
+    }
+
+    fn free_spare(&mut self) {
+        if let Ok(mut wire) = self.0.wire.try_lock() {
+            wire.iter_mut().for_each(|wire| wire.free_spare());
+        }
+    }
+
     fn unsent_bytes(&self) -> u64 {
         let queues = lock(&self.0.queues);
         queues.unsent_bytes + queues.out.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()

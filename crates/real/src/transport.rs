@@ -193,7 +193,7 @@ impl Courier {
             let Some(news) = pair.offer_news.pop_front() else { break };
             let (ticket, parts) = pair.offers.pop_front().expect("just seen");
             if let OfferNews::Wanted = news {
-                letters.push(Letter::ForSlot(transfer, gather(&parts, &exposed)?));
+                letters.push(Letter::ForSlot(transfer, gather(&parts, &exposed, &mut *self.wire)?));
             }
             self.events.push(Event::Done(ticket, Ok(())));
         }
@@ -202,7 +202,7 @@ impl Courier {
             let (ticket, parts) = pair.awaits.pop_front().expect("just seen");
             let mut result = Ok(());
             if let AwaitNews::Data(bytes) = news {
-                result = scatter(bytes, &parts, &exposed);
+                result = scatter(bytes, &parts, &exposed).map(|bytes| self.wire.reuse(bytes));
                 letters.push(Letter::Credit(transfer, 1));
             }
             self.events.push(Event::Done(ticket, result));
@@ -233,7 +233,8 @@ impl Courier {
         while let (Some(_), Some(_), false) = (pair.granted.front(), pair.arrived.front(), copied) {
             let (ticket, parts) = pair.granted.pop_front().expect("just seen");
             let bytes = pair.arrived.pop_front().expect("just seen");
-            self.events.push(Event::Done(ticket, scatter(bytes, &parts, &exposed)));
+            let placed = scatter(bytes, &parts, &exposed).map(|bytes| self.wire.reuse(bytes));
+            self.events.push(Event::Done(ticket, placed));
             copied = true;
         }
         while let (Some((_, parts)), false) = (pair.pushes.front(), copied) {
@@ -247,7 +248,7 @@ impl Courier {
                 pair.pushed += 1;
             } else {
                 tell(&mut letters, Letter::Pushed(transfer, std::mem::take(&mut pair.pushed)));
-                letters.push(Letter::ForExposed(transfer, gather(&parts, &exposed)?));
+                letters.push(Letter::ForExposed(transfer, gather(&parts, &exposed, &mut *self.wire)?));
                 self.events.push(Event::Done(ticket, Ok(())));
                 pair.credits -= 1;
             }
@@ -348,6 +349,7 @@ impl Transport for Courier {
     fn end(&mut self) {
         self.exposed = Arc::new([]);
         self.pairs.clear();
+        self.wire.free_spare();
     }
 
     fn signal(&mut self, to: u32, bytes: Vec<u8>) {
@@ -447,13 +449,16 @@ fn packed_from(parts: usize) -> u64 {
 }
 
 /// The pieces of a message as bytes: the element type of each, and then the elements.
-fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Packed, Fault> {
+fn gather(parts: &[Part], exposed: &[Exposed], wire: &mut dyn Wire) -> Result<Packed, Fault> {
     let places: Vec<(Memory, Arc<View>)> = parts.iter().map(|part| place(part, exposed)).collect();
     let sizes = parts.iter().zip(&places).map(|(part, (_, view))| part.region.elements() * view.element.bytes());
     let mut at = packed_from(parts.len());
     let total = at + sizes.sum::<u64>();
-    let packed = Memory::for_vec(total)
-        .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B")))?;
+    let packed = match usize::try_from(total).ok().and_then(|bytes| wire.spare(bytes)) {
+        Some(spare) => Memory::from_vec(spare),
+        None => Memory::for_vec(total)
+            .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B")))?,
+    };
     let mut types = Vec::with_capacity(ELEMENT_BYTES * parts.len());
     for (part, (memory, view)) in parts.iter().zip(&places) {
         let to = dense(part, view.element, at);
@@ -468,8 +473,8 @@ fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Packed, Fault> {
     Ok(Packed(packed.into_vec()))
 }
 
-/// Places what [`gather`] made, converting where types differ.
-fn scatter(Packed(bytes): Packed, parts: &[Part], exposed: &[Exposed]) -> Result<(), Fault> {
+/// Places what [`gather`] made, converting where types differ; gives its bytes back.
+fn scatter(Packed(bytes): Packed, parts: &[Part], exposed: &[Exposed]) -> Result<Vec<u8>, Fault> {
     let short = || broken("a message between ranks is too short");
     let mut types = Vec::with_capacity(parts.len());
     let mut at = packed_from(parts.len());
@@ -489,5 +494,5 @@ fn scatter(Packed(bytes): Packed, parts: &[Part], exposed: &[Exposed]) -> Result
         }
         at += part.region.elements() * element.bytes();
     }
-    Ok(())
+    Ok(packed.into_vec())
 }

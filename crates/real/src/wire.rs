@@ -65,6 +65,20 @@ pub trait Wire: Send {
     /// One arrived datagram with its sender, if there is any. Sends make progress here, too.
     fn poll(&mut self) -> Result<Option<Datagram>, WireError>;
 
+    /// So many bytes of whatever values for a datagram, of one that was sent or read before and is spare, if there is any.
+    fn spare(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        let _ = bytes;
+        None
+    }
+
+    /// Takes the bytes of a datagram that was read, for those that follow.
+    fn reuse(&mut self, bytes: Vec<u8>) {
+        drop(bytes);
+    }
+
+    /// Frees what is spare.
+    fn free_spare(&mut self) {}
+
     /// Bytes that are queued and not yet handed over \[B\]: for flow control and for closing.
     fn unsent_bytes(&self) -> u64;
 
@@ -80,6 +94,47 @@ pub trait Wire: Send {
 
     /// Ends the wire. Collective; waits for the other ranks up to `limit` and then gives up with an error.
     fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError>;
+}
+
+/// Bytes of datagrams that were sent or read, for those that follow: an allocator would give many back to the system, and have
+/// each page anew, which takes longer than to fill it.
+#[derive(Default)]
+pub(crate) struct Spare {
+    each: Vec<Vec<u8>>,
+    /// How many datagrams were under way at once; as many are kept at most.
+    most: usize,
+}
+
+impl Spare {
+    /// Shorter ones an allocator keeps by itself \[B\].
+    const BYTES_MIN: usize = 64 << 10;
+
+    /// Says how many datagrams are under way.
+    pub(crate) fn under_way(&mut self, number: usize) {
+        self.most = self.most.max(number);
+    }
+
+    /// So many bytes, if some are spare that have the room; else one that is too short for them goes.
+    pub(crate) fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        if bytes < Spare::BYTES_MIN {
+            return None;
+        }
+        let fits = |at: &usize| self.each[*at].capacity() >= bytes;
+        let least = (0..self.each.len()).filter(fits).min_by_key(|&at| self.each[at].capacity());
+        let Some(least) = least else {
+            self.each.pop();
+            return None;
+        };
+        let mut found = self.each.swap_remove(least);
+        found.resize(bytes, 0);
+        Some(found)
+    }
+
+    pub(crate) fn give(&mut self, bytes: Vec<u8>) {
+        if bytes.capacity() >= Spare::BYTES_MIN && self.each.len() < self.most {
+            self.each.push(bytes);
+        }
+    }
 }
 
 /// The datagrams on their way to one rank; `None` once its wire is gone.
@@ -191,6 +246,30 @@ mod tests {
             assert!(Instant::now() < deadline, "no datagram arrived at rank {} within 20 s", wire.rank());
             wire.doze(Duration::from_secs(5));
         }
+    }
+
+    #[test]
+    fn as_many_bytes_are_spare_as_were_under_way() {
+        let long = Spare::BYTES_MIN;
+        let mut spare = Spare::default();
+        spare.give(vec![0; long]);
+        assert_eq!(spare.take(long), None, "nothing was under way");
+        spare.under_way(2);
+        spare.under_way(1);
+        [3 * long, long, 2 * long].into_iter().for_each(|bytes| spare.give(vec![7; bytes]));
+        spare.give(vec![7; long - 1]);
+        assert_eq!(spare.take(long - 1), None, "the allocator has such");
+        // The shortest that has the room, whatever is in it; the third was one too many.
+        let found = spare.take(long).unwrap();
+        assert_eq!((found.len(), found.capacity()), (long, long));
+        let found = spare.take(long + 5).unwrap();
+        assert_eq!((found.len(), found.capacity()), (long + 5, 3 * long));
+        spare.give(found);
+        let again = spare.take(3 * long).unwrap();
+        assert_eq!((again.len(), again.capacity()), (3 * long, 3 * long));
+        spare.give(again);
+        assert_eq!(spare.take(4 * long), None);
+        assert!(spare.each.is_empty(), "one that is too short makes room");
     }
 
     #[test]

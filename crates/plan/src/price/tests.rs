@@ -405,7 +405,7 @@ fn who_makes_new_arrays_waits_for_others_in_their_group_alone() {
     (files.create_ns, files.create_together_ns) = (100.0 * MS, 500.0 * MS);
     let element = ElementType::native(Kind::Float64);
     let ask = |number: usize| TransferArray {
-        name: format!("a{number}").into(),
+        name: format!("a{number}"),
         section: Section::whole(&[128]),
         spread: Spread::Regular(Distribution::new(&[128], &[2], &[Dim::Block]).unwrap()),
         memory: element,

@@ -23,7 +23,7 @@ use self::pace::Pace;
 use self::ringing::Ringing;
 use self::table::Table;
 use self::traffic::Traffic;
-use crate::wire::{Bell, Datagram, Wire, WireError};
+use crate::wire::{Bell, Datagram, Spare, Wire, WireError};
 use hyperslab_world::Fault;
 
 /// One rank's end of a wire over a private duplicate of a communicator.
@@ -177,6 +177,18 @@ impl Wire for MpiWire {
             }
         }
         Ok(None)
+    }
+
+    fn spare(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        self.traffic.spare().take(bytes)
+    }
+
+    fn reuse(&mut self, bytes: Vec<u8>) {
+        self.traffic.spare().give(bytes);
+    }
+
+    fn free_spare(&mut self) {
+        *self.traffic.spare() = Spare::default();
     }
 
     fn unsent_bytes(&self) -> u64 {

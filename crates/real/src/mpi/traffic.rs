@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::pace::{Pace, pause};
 use super::table::{Handle, Table};
-use crate::wire::{Datagram, WireError, no_such_rank};
+use crate::wire::{Datagram, Spare, WireError, no_such_rank};
 
 /// Largest datagram \[B\]: MPI counts bytes in an `int`.
 pub(super) const DATAGRAM_BYTES_MAX: u64 = c_int::MAX as u64;
@@ -18,6 +18,8 @@ pub(super) trait Traffic: Send {
     fn rank(&self) -> u32;
     fn size(&self) -> u32;
     fn unsent_bytes(&self) -> u64;
+    /// Bytes of datagrams that were sent or read.
+    fn spare(&mut self) -> &mut Spare;
     fn is_finalized(&self) -> bool;
     /// Begins to send.
     fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError>;
@@ -52,6 +54,7 @@ pub(super) struct Flow<H: Handle> {
     send_requests: Vec<H>,
     send_buffers: Vec<Vec<u8>>,
     unsent_bytes: u64,
+    spare: Spare,
     done: Vec<c_int>,
     /// Receives in the order in which MPI matched them.
     incoming: VecDeque<Incoming<H>>,
@@ -82,6 +85,7 @@ impl<H: Handle> Flow<H> {
             send_requests: Vec::new(),
             send_buffers: Vec::new(),
             unsent_bytes: 0,
+            spare: Spare::default(),
             done: Vec::new(),
             incoming: VecDeque::new(),
             to_self: VecDeque::new(),
@@ -109,7 +113,9 @@ impl<H: Handle> Flow<H> {
         self.done.sort_unstable();
         for index in self.done.iter().rev().map(|index| *index as usize) {
             self.send_requests.swap_remove(index);
-            self.unsent_bytes -= self.send_buffers.swap_remove(index).len() as u64;
+            let sent = self.send_buffers.swap_remove(index);
+            self.unsent_bytes -= sent.len() as u64;
+            self.spare.give(sent);
         }
         Ok(!self.done.is_empty())
     }
@@ -119,7 +125,8 @@ impl<H: Handle> Flow<H> {
             && let Some(found) = self.table.improbe(self.comm)?
         {
             let (from, bytes) = (found.from, found.bytes);
-            let mut buffer = Vec::new();
+            let mut buffer = self.spare.take(bytes).unwrap_or_default();
+            buffer.clear();
             buffer.try_reserve_exact(bytes).map_err(|cause| {
                 WireError(format!("no memory for a datagram of {bytes} bytes from rank {from}: {cause}"))
             })?;
@@ -127,7 +134,10 @@ impl<H: Handle> Flow<H> {
             // leaked rather than freed, until the request is complete.
             let request = unsafe { self.table.imrecv(found, buffer.as_mut_ptr()) };
             match request {
-                Ok(request) => self.incoming.push_back(Incoming { from, bytes, buffer, request: Some(request) }),
+                Ok(request) => {
+                    self.incoming.push_back(Incoming { from, bytes, buffer, request: Some(request) });
+                    self.spare.under_way(self.send_buffers.len() + self.incoming.len());
+                }
                 Err(error) => {
                     std::mem::forget(buffer);
                     return Err(error);
@@ -229,6 +239,10 @@ impl<H: Handle> Traffic for Flow<H> {
         self.unsent_bytes
     }
 
+    fn spare(&mut self) -> &mut Spare {
+        &mut self.spare
+    }
+
     fn is_finalized(&self) -> bool {
         self.table.is_finalized()
     }
@@ -258,6 +272,7 @@ impl<H: Handle> Traffic for Flow<H> {
             }
             flow.unsent_bytes += bytes.len() as u64;
             flow.send_buffers.push(bytes);
+            flow.spare.under_way(flow.send_buffers.len() + flow.incoming.len());
             flow.sent[to as usize] += 1;
             Ok(())
         })

@@ -8,13 +8,12 @@
 
 use super::content::Source;
 use super::handle::{DirectFile, Handle};
+use super::pieces::PIECES_MAX;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Pieces of one call; the system takes no more.
-const PIECES_MAX: usize = 1024;
 /// Bytes of one call, so that an error is noticed and time passes in small steps \[B\].
 const CALL_BYTES_MAX: u64 = 8 << 20;
 /// Shorter stretches go through the cache \[B\], which turns many of them into few requests to the disk.
