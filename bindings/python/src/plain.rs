@@ -1,5 +1,5 @@
-//! The plainest calls: raw files by their paths, and arrays of NumPy's, held as distributions say, of one of which a section moves at most, and no other
-//! option.
+//! The plainest calls: raw files opened by their paths, and arrays of NumPy's, held as distributions say, which move whole or by
+//! a section, with no other option.
 //!
 //! What the public package asks of arguments before a call takes longer than a small call does, and of hundreds of arrays longer
 //! than they take to move, above all where ranks share cores and none of that is in the processor's cache. Of these nothing has

@@ -11,11 +11,13 @@ pub fn map_code() {
 
 /// Looks at one of the libraries of this process; ends with the one that this is.
 unsafe extern "C" fn look(library: *mut dl_phdr_info, _bytes: size_t, _data: *mut c_void) -> c_int {
-    // SAFETY: the library of C gives a description that holds during the call, with as many headers as it says.
-    let (base, headers) = unsafe {
-        let library = &*library;
-        (library.dlpi_addr, std::slice::from_raw_parts(library.dlpi_phdr, usize::from(library.dlpi_phnum)))
-    };
+    // SAFETY: the library of C gives a description that holds during the call.
+    let dl_phdr_info { dlpi_addr: base, dlpi_phdr, dlpi_phnum, .. } = unsafe { *library };
+    if dlpi_phdr.is_null() {
+        return 0;
+    }
+    // SAFETY: there are as many headers as it says, during the call.
+    let headers = unsafe { std::slice::from_raw_parts(dlpi_phdr, usize::from(dlpi_phnum)) };
     let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
     let loaded: Vec<_> = loaded.map(|header| (base + header.p_vaddr, header.p_memsz, header.p_flags)).collect();
     let own = look as *const () as u64;

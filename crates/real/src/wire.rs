@@ -101,7 +101,7 @@ pub trait Wire: Send {
 #[derive(Default)]
 pub(crate) struct Spare {
     each: Vec<Vec<u8>>,
-    /// How many datagrams were under way at once; as many are kept at most.
+    /// How many long datagrams were under way at once; as many are kept at most.
     most: usize,
 }
 
@@ -109,9 +109,15 @@ impl Spare {
     /// Shorter ones an allocator keeps by itself \[B\].
     const BYTES_MIN: usize = 64 << 10;
 
-    /// Says how many datagrams are under way.
-    pub(crate) fn under_way(&mut self, number: usize) {
-        self.most = self.most.max(number);
+    fn is_long(bytes: &Vec<u8>) -> bool {
+        bytes.capacity() >= Spare::BYTES_MIN
+    }
+
+    /// Says which datagrams are under way, now that this one is. Short ones are as many as there are ranks, and do not count.
+    pub(crate) fn under_way<'a>(&mut self, new: &Vec<u8>, others: impl Iterator<Item = &'a Vec<u8>>) {
+        if Spare::is_long(new) {
+            self.most = self.most.max(1 + others.filter(|bytes| Spare::is_long(bytes)).count());
+        }
     }
 
     /// So many bytes, if some are spare that have the room; else one that is too short for them goes.
@@ -131,7 +137,7 @@ impl Spare {
     }
 
     pub(crate) fn give(&mut self, bytes: Vec<u8>) {
-        if bytes.capacity() >= Spare::BYTES_MIN && self.each.len() < self.most {
+        if Spare::is_long(&bytes) && self.each.len() < self.most {
             self.each.push(bytes);
         }
     }
@@ -254,8 +260,10 @@ mod tests {
         let mut spare = Spare::default();
         spare.give(vec![0; long]);
         assert_eq!(spare.take(long), None, "nothing was under way");
-        spare.under_way(2);
-        spare.under_way(1);
+        let (one, short) = (vec![0; long], vec![0; long - 1]);
+        spare.under_way(&one, [&one, &short, &short].into_iter());
+        spare.under_way(&one, [].into_iter());
+        spare.under_way(&short, [&one, &one, &one].into_iter());
         [3 * long, long, 2 * long].into_iter().for_each(|bytes| spare.give(vec![7; bytes]));
         spare.give(vec![7; long - 1]);
         assert_eq!(spare.take(long - 1), None, "the allocator has such");

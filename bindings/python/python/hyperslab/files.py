@@ -135,8 +135,9 @@ def open_raw(
     return _opened(core, member, path, mode)
 
 
-#: What options of an opening are where nobody gives them: limits of time, then what is chosen otherwise.
-_USUAL = (1800.0, 60.0, 600.0, None, None, None, None, None)
+#: What options of an opening are where nobody gives them, which the library has by itself: limits of time, then what is
+#: chosen otherwise.
+_USUAL = tuple((open_raw.__kwdefaults__ or {}).values())[-8:]
 
 
 def _opening(path: Place) -> str:

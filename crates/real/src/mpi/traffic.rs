@@ -135,8 +135,9 @@ impl<H: Handle> Flow<H> {
             let request = unsafe { self.table.imrecv(found, buffer.as_mut_ptr()) };
             match request {
                 Ok(request) => {
+                    let others = self.send_buffers.iter().chain(self.incoming.iter().map(|one| &one.buffer));
+                    self.spare.under_way(&buffer, others);
                     self.incoming.push_back(Incoming { from, bytes, buffer, request: Some(request) });
-                    self.spare.under_way(self.send_buffers.len() + self.incoming.len());
                 }
                 Err(error) => {
                     std::mem::forget(buffer);
@@ -271,8 +272,9 @@ impl<H: Handle> Traffic for Flow<H> {
                 }
             }
             flow.unsent_bytes += bytes.len() as u64;
+            let others = flow.send_buffers.iter().chain(flow.incoming.iter().map(|one| &one.buffer));
+            flow.spare.under_way(&bytes, others);
             flow.send_buffers.push(bytes);
-            flow.spare.under_way(flow.send_buffers.len() + flow.incoming.len());
             flow.sent[to as usize] += 1;
             Ok(())
         })
