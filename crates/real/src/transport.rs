@@ -279,13 +279,21 @@ fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part]) -> bool {
     match near {
         Reach::SameProcess => true,
         Reach::Remote => false,
-        Reach::Neighbour => parts.iter().all(|part| {
-            let Here::Slot(_, here) = &part.here else { return false };
-            let Some((_, _, there)) = peek.arrays.get(part.array as usize) else { return true };
-            let bytes = there.element.bytes();
-            let long = |nest: Nest| nest.run_bytes_a(bytes) >= DIRECT_RUN_BYTES.min(nest.elements() * bytes);
-            nests(&part.region, there, here).all(long)
-        }),
+        Reach::Neighbour => {
+            let (mut bytes, mut runs) = (0, 0);
+            for part in parts {
+                let Here::Slot(_, here) = &part.here else { return false };
+                let Some((_, _, there)) = peek.arrays.get(part.array as usize) else { return true };
+                let element = there.element.bytes();
+                for nest in nests(&part.region, there, here) {
+                    let nest_bytes = nest.elements() * element;
+                    bytes += nest_bytes;
+                    runs += nest_bytes / nest.run_bytes_a(element);
+                }
+            }
+            // The first run costs nothing that packing would spare.
+            bytes >= runs.saturating_sub(1) * DIRECT_RUN_BYTES
+        }
     }
 }
 
