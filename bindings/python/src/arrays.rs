@@ -2,7 +2,7 @@
 
 use crate::errors::raise_alone;
 use hyperslab::binding::Pick;
-use hyperslab::{ElementType, LocalArray, Memory, Section, Triplet};
+use hyperslab::{ByteOrder, ElementType, Kind, LocalArray, Memory, Section, Triplet};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -92,17 +92,22 @@ pub(crate) fn usual(array: &Bound<'_, PyAny>, writable: bool) -> Option<LocalArr
 /// The type that the buffer protocol calls so: a byte order, and a letter of the `struct` module.
 fn of_format(format: &str, bytes: usize) -> PyResult<ElementType> {
     let letters = format.trim_start_matches(['@', '=', '^', '<', '>', '!']);
-    let kind = match letters {
-        "?" => 'b',
-        "b" | "h" | "i" | "l" | "q" => 'i',
-        "B" | "H" | "I" | "L" | "Q" => 'u',
-        "e" | "f" | "d" => 'f',
-        "Zf" | "Zd" => 'c',
-        _ => return Err(PyTypeError::new_err(format!("elements of format {format} cannot be stored"))),
+    let kinds: &[Kind] = match letters {
+        "?" => &[Kind::Bool],
+        "b" | "h" | "i" | "l" | "q" => &[Kind::Int8, Kind::Int16, Kind::Int32, Kind::Int64],
+        "B" | "H" | "I" | "L" | "Q" => &[Kind::UInt8, Kind::UInt16, Kind::UInt32, Kind::UInt64],
+        "e" | "f" | "d" => &[Kind::Float16, Kind::Float32, Kind::Float64],
+        "Zf" | "Zd" => &[Kind::Complex64, Kind::Complex128],
+        _ => &[],
     };
-    let order = if format.starts_with(['>', '!']) { '>' } else { '<' };
-    let order = if cfg!(target_endian = "big") && !format.starts_with(['<', '>', '!']) { '>' } else { order };
-    element(&format!("{order}{kind}{bytes}"))
+    let order = match format.as_bytes().first() {
+        Some(b'>' | b'!') => ByteOrder::Big,
+        Some(b'<') => ByteOrder::Little,
+        _ => ByteOrder::NATIVE,
+    };
+    let kind = kinds.iter().find(|kind| kind.bytes() == bytes as u64);
+    kind.map(|&kind| ElementType { kind, order })
+        .ok_or_else(|| PyTypeError::new_err(format!("elements of format {format} cannot be stored")))
 }
 
 /// Start, stride, count and block of each dimension.

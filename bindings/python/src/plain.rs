@@ -163,7 +163,7 @@ impl PlainOpening {
     /// The same on all ranks.
     pub(crate) fn open(self, comm: &Comm) -> Result<File, Error> {
         let PlainOpening { path, mode, order, durable, header, header_bytes, arrays } = self;
-        let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
+        let contents = Contents { order, header, header_bytes, arrays };
         File::open(comm, path, mode, OpenOptions::default().durable(durable), contents)
     }
 }
@@ -180,7 +180,7 @@ fn known(arrays: &Bound<'_, PyDict>) -> Option<Vec<FileArray>> {
         let name = text(&name)?.to_owned();
         let alike = found.last().filter(|_| last.as_ref().is_some_and(|last| last.is(&given)));
         let array = match alike {
-            Some(alike) => FileArray { name, ..alike.clone() },
+            Some(alike) => FileArray { name, shape: alike.shape.clone(), element: alike.element },
             None => {
                 let pair = given.cast_exact::<PyTuple>().ok().filter(|pair| pair.len() == 2)?;
                 let shape = extents(&pair.get_item(0).ok()?)?;

@@ -430,7 +430,7 @@ impl Target {
             arrays.into_iter().map(|(name, shape, kind)| Ok(FileArray { name, shape, element: element(&kind)? }));
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
         let opened = py.detach(move || {
-            let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
+            let contents = Contents { order, header, header_bytes, arrays };
             File::open(&comm, place, mode, options, contents)
         });
         opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))

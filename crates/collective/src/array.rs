@@ -5,7 +5,7 @@ use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, ElementType, Region, View, cut, tuple};
 use hyperslab_pack::{Memory, MemoryKind};
 use hyperslab_plan::MemoryLayout;
-use hyperslab_world::{Exposed, Fault, FaultKind, InlineCompute, copy_job};
+use hyperslab_world::{Computation, Exposed, Fault, FaultKind};
 use std::sync::Arc;
 
 /// Most bytes of a chunk when the user does not say \[B\].
@@ -103,11 +103,11 @@ impl LocalArray {
         volume(&self.shape).unwrap_or(u64::MAX).saturating_mul(self.element.bytes())
     }
 
-    /// A dense copy in memory of this library, in the same order of dimensions, made by this processor.
+    /// A dense copy in memory of this library, in the same order of dimensions, made at once.
     ///
     /// # Errors
     /// When there is no memory for it, or elements lie outside of the memory.
-    pub fn copied(&self, name: &str, compute: &mut InlineCompute) -> Result<LocalArray, Fault> {
+    pub fn copied(&self, name: &str) -> Result<LocalArray, Fault> {
         self.check(name)?;
         let bytes = self.bytes();
         let memory = Memory::allocate(bytes.max(1)).map_err(|_| {
@@ -122,8 +122,8 @@ impl LocalArray {
         let from = View::held(&region, self.offset, &self.strides, self.element);
         let to = View::held(&region, 0, &strides, self.element);
         let part = |memory: &Memory, view| Exposed { memory: memory.clone(), view: Arc::new(view) };
-        let copied = compute.run(copy_job(region, part(&self.memory, from), part(&memory, to)));
-        copied.map_err(|fault| fault.context(format!("copying '{name}'")))?;
+        let copy = Computation::Copy { region, from: part(&self.memory, from), to: part(&memory, to) };
+        copy.run().map_err(|fault| fault.context(format!("copying '{name}'")))?;
         Ok(LocalArray { memory, element: self.element, shape: self.shape.clone(), strides, offset: 0 })
     }
 

@@ -47,7 +47,7 @@ fn raw(comm: &Comm, path: &Path, calls: u64, write: bool) -> Result<(), Error> {
     std::fs::write(&path, vec![0; 64 * 8 * ELEMENTS as usize]).expect("a file");
     let element = ElementType::native(Kind::Float64);
     let known = [FileArray { name: "a".into(), shape: vec![64 * ELEMENTS], element }];
-    let contents = Contents { arrays: &known, ..Contents::default() };
+    let contents = Contents { arrays: known.into(), ..Contents::default() };
     let file = File::open(comm, path.as_path(), Mode::Update, options, contents)?;
     let values = LocalArray::from_values(&[ELEMENTS], &vec![1.0; ELEMENTS as usize])?;
     for number in 0..calls {

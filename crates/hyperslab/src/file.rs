@@ -44,22 +44,22 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a file holds besides the elements of its arrays.
-#[derive(Clone, Copy, Debug)]
-pub struct Contents<'a> {
+#[derive(Clone, Debug)]
+pub struct Contents {
     /// Order of the elements of each array.
     pub order: Order,
     /// What a new file begins with.
-    pub header: &'a [u8],
+    pub header: Vec<u8>,
     /// How many bytes of an existing file come before its arrays \[B\].
     pub header_bytes: u64,
     /// The arrays of an existing file; empty for a new one.
-    pub arrays: &'a [FileArray],
+    pub arrays: Vec<FileArray>,
 }
 
 /// Row-major, with no header and no arrays: those of a new file are added by writing them.
-impl Default for Contents<'_> {
+impl Default for Contents {
     fn default() -> Self {
-        Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays: &[] }
+        Contents { order: Order::RowMajor, header: Vec::new(), header_bytes: 0, arrays: Vec::new() }
     }
 }
 
@@ -164,10 +164,9 @@ impl File {
         let Contents { order, header, header_bytes, arrays } = contents;
         let fields = vec![
             ("order".to_string(), if order == Order::RowMajor { "'C'" } else { "'F'" }.into()),
-            ("header".into(), if mode.writes_new() { as_bytes(header) } else { format!("{header_bytes} B") }),
-            ("arrays of the file".into(), enumerated(arrays)),
+            ("header".into(), if mode.writes_new() { as_bytes(&header) } else { format!("{header_bytes} B") }),
+            ("arrays of the file".into(), enumerated(&arrays)),
         ];
-        let (header, arrays) = (header.to_vec(), arrays.to_vec());
         let found = found.and_then(|()| match mode {
             Mode::UpdateOrCreate => {
                 let text = "mode a cannot tell what a raw file holds";
@@ -176,16 +175,16 @@ impl File {
             }
             _ => Ok(()),
         });
-        let laid_out = found.and_then(|()| Raw::new(header.clone(), header_bytes, order, &arrays));
-        let (end, fit) = match laid_out {
-            Ok(raw) => (raw.extent().bytes, Ok(())),
-            Err(fault) => (0, Err(fault.context(&what))),
+        let laid_out = found.and_then(|()| Raw::new(header, header_bytes, order, arrays));
+        let (raw, fit) = match laid_out {
+            Ok(raw) => (raw, Ok(())),
+            Err(fault) => (Raw::empty(order), Err(fault.context(&what))),
         };
+        let end = raw.extent().bytes;
         let look =
             move |directory: &dyn Names, name: &str, actual| look_at_raw(directory, name, actual, (header_bytes, end));
         File::open_as(comm, location, (mode, options), (what, fields, fit), look, move |told| {
-            let header = if mode.writes_new() { header } else { told.to_vec() };
-            Ok(Box::new(Raw::new(header, header_bytes, order, &arrays)?))
+            Ok(Box::new(if mode.writes_new() { raw } else { raw.behind(told) }))
         })
     }
 
@@ -201,7 +200,7 @@ impl File {
             let (header, _) = NpyHeader::parse(told, &path).map_err(format_fault)?;
             let order = header.order();
             let array = FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element };
-            Ok(Box::new(Raw::new(told.to_vec(), 0, order, &[array])?))
+            Ok(Box::new(Raw::new(told.to_vec(), 0, order, vec![array])?))
         })
     }
 
@@ -231,7 +230,7 @@ impl File {
         let fit = described.data_bytes(&location.to_string()).map(drop).map_err(format_fault);
         let header = described.to_bytes();
         let file = {
-            let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
+            let contents = Contents { order, header, ..Contents::default() };
             let fit = unfit.or(untyped).map_or(fit, Err);
             let what = format!("save '{location}'");
             File::open_raw(comm, location, what, (Mode::Write, opening), contents, fit)?
@@ -425,8 +424,7 @@ impl File {
     /// Numbers of arrays of the file.
     fn numbers(&self, names: &[&str]) -> Result<Vec<usize>, Fault> {
         let inside = self.inside();
-        let paths: Vec<String> = names.iter().map(|name| self.in_file(name)).collect();
-        let found = inside.form.numbers_of(&paths);
+        let found = inside.form.numbers_of(&self.paths(names));
         let number = |(number, name): (Option<usize>, &&str)| {
             number.ok_or_else(|| {
                 let all = inside.form.names();

@@ -6,7 +6,7 @@ use crate::line::{Chore, Finished, Outcome};
 use hyperslab_collective::{LocalArray, Ownership, Report};
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Parameters, Preference};
-use hyperslab_world::{Fault, FaultKind, InlineCompute};
+use hyperslab_world::{Fault, FaultKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -86,10 +86,9 @@ pub(crate) fn stage<'a>(
             .hint("give staged=False, which needs no copy, or write fewer arrays in a call, or raise buffer_bytes"));
     }
     comm.line().admit(mine, if apart { most } else { most / 2 });
-    let mut compute = InlineCompute::default();
     for (name, parts, _) in arrays {
         for array in parts {
-            *array = array.copied(name, &mut compute).inspect_err(|_| comm.line().forgo(mine))?;
+            *array = array.copied(name).inspect_err(|_| comm.line().forgo(mine))?;
         }
     }
     let held = if apart { 0 } else { largest.max(most / 2) };

@@ -5,8 +5,7 @@ mod common;
 
 use common::{SHAPE, does, found, part, rows, run, whole, zarr_program};
 use hyperslab::{
-    ArrayWrite, Comm, Contents, ElementType, File, FileArray, Kind, Mode, OpenOptions, Order, ReadOptions, Store,
-    WriteOptions,
+    ArrayWrite, Comm, Contents, ElementType, File, FileArray, Kind, Mode, OpenOptions, ReadOptions, Store, WriteOptions,
 };
 use hyperslab_sim::Payload;
 use std::path::Path;
@@ -62,10 +61,11 @@ fn opening_publishing_and_names_take_time() {
 
 #[test]
 fn a_raw_file_is_published_when_it_is_closed() {
-    let contents = Contents { order: Order::RowMajor, header: b"header", header_bytes: 6, arrays: &[] };
+    let contents = Contents { header: b"header".into(), header_bytes: 6, ..Contents::default() };
+    let begun = contents.clone();
     let program = vec![
         does(false, move |comm, kept| {
-            let file = File::open(comm, Path::new("out.raw"), Mode::Write, OpenOptions::default(), contents)?;
+            let file = File::open(comm, Path::new("out.raw"), Mode::Write, OpenOptions::default(), begun.clone())?;
             kept.insert("file".into(), Box::new(file));
             Ok(())
         }),
@@ -86,7 +86,7 @@ fn a_raw_file_is_published_when_it_is_closed() {
     assert_eq!(names, ["out.raw"]);
     let element = ElementType::native(Kind::Float64);
     let arrays = ["a", "b"].map(|name| FileArray { name: name.into(), shape: SHAPE.to_vec(), element });
-    let contents = Contents { arrays: &arrays, ..contents };
+    let contents = Contents { arrays: arrays.into(), ..contents };
     let file = File::open(&Comm::alone(), tree.below("out.raw"), Mode::Read, OpenOptions::default(), contents).unwrap();
     let (read, _) = file.read(&["a", "b"], ReadOptions::default()).unwrap();
     assert_eq!(read[1].to_f64(), whole(500.0));

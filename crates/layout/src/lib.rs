@@ -29,7 +29,7 @@ pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;
 pub use index_set::{IndexSet, Level, Nested, Term};
 pub use listing::{Layer, layers};
-pub use nest::{Loop, Nest};
+pub use nest::{Loop, Loops, Nest};
 pub use opaque::Opaque;
 pub use policies::{Durability, EndOfFile, Holes, Overlapping, Policies};
 pub use region::Region;

@@ -4,6 +4,8 @@
 //! on side `a` and an address on side `b`, each affine in a few loop counters. A side may be a user's array, a
 //! buffer slot, or a stored object (then the address is an offset in it).
 
+use smallvec::SmallVec;
+
 /// One loop of a nest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loop {
@@ -15,6 +17,9 @@ pub struct Loop {
     pub b: i64,
 }
 
+/// Loops of a nest, of which there are few.
+pub type Loops = SmallVec<[Loop; 4]>;
+
 /// Nested loops over the elements of a piece. The last loop is the innermost. No loops at all visit one element.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Nest {
@@ -23,7 +28,7 @@ pub struct Nest {
     /// First address on side `b` \[B\], relative to its base.
     pub b: i64,
     /// The loops, outermost first.
-    pub loops: Vec<Loop>,
+    pub loops: Loops,
 }
 
 impl Nest {
@@ -88,16 +93,13 @@ impl Nest {
     pub fn normalised(mut self) -> Nest {
         self.loops.retain(|l| l.count != 1);
         self.loops.sort_by_key(|l| std::cmp::Reverse((l.b.unsigned_abs(), l.a.unsigned_abs())));
-        let mut merged: Vec<Loop> = Vec::with_capacity(self.loops.len());
-        for inner in self.loops {
-            match merged.last_mut() {
-                Some(outer) if outer.a == inner.a * inner.count as i64 && outer.b == inner.b * inner.count as i64 => {
-                    *outer = Loop { count: outer.count * inner.count, ..inner };
-                }
-                _ => merged.push(inner),
+        self.loops.dedup_by(|inner, outer| {
+            let continues = outer.a == inner.a * inner.count as i64 && outer.b == inner.b * inner.count as i64;
+            if continues {
+                *outer = Loop { count: outer.count * inner.count, ..*inner };
             }
-        }
-        self.loops = merged;
+            continues
+        });
         self
     }
 }
@@ -123,11 +125,12 @@ mod tests {
     fn runs_of_one_side_do_not_ask_for_the_other() {
         // A transposed matrix of 3 x 5: on each side rows lie together, of the other side columns.
         let transposed =
-            Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 40, b: 8 }, Loop { count: 5, a: 8, b: 24 }] };
+            Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 40, b: 8 }, Loop { count: 5, a: 8, b: 24 }].into() };
         assert_eq!((transposed.run_bytes_a(8), transposed.run_bytes_b(8)), (120, 120));
-        let part = Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 80, b: 8 }, Loop { count: 5, a: 8, b: 48 }] };
+        let part =
+            Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 80, b: 8 }, Loop { count: 5, a: 8, b: 48 }].into() };
         assert_eq!((part.run_bytes_a(8), part.run_bytes_b(8)), (40, 24));
-        assert_eq!(Nest { a: 0, b: 0, loops: vec![] }.run_bytes_a(4), 4);
+        assert_eq!(Nest { a: 0, b: 0, loops: vec![].into() }.run_bytes_a(4), 4);
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Stored {
         Stored {
             shape: shape.to_vec(),
             element,
-            fill: vec![0; element.bytes() as usize].into(),
+            fill: std::iter::repeat_n(0, element.bytes() as usize).collect(),
             strides: Strides::row_major(shape.len()),
             unit: Unit::Free,
             root: 0,

@@ -5,7 +5,7 @@
 //! data in this project is a walk over one region in two views.
 
 use crate::index_set::{Term, Terms};
-use crate::{ElementType, IndexSet, Loop, Nest, Region, Triplet};
+use crate::{ElementType, IndexSet, Loop, Loops, Nest, Region, Triplet};
 use std::sync::Arc;
 
 /// Indices that lie in memory in an order of their own: run `i` of the term starts at position `at + i * at_step`.
@@ -245,7 +245,7 @@ pub fn nests(region: &Region, a: &View, b: &View) -> impl Iterator<Item = Nest> 
         region.dims.iter().zip(a.axes.iter().zip(&b.axes)).map(|(set, (a, b))| stretches(set, a, b)).collect();
     let total: usize = if region.is_empty() { 0 } else { per_dim.iter().map(Vec::len).product() };
     (0..total).map(move |mut number| {
-        let mut nest = Nest { a: base_a, b: base_b, loops: Vec::with_capacity(2 * per_dim.len()) };
+        let mut nest = Nest { a: base_a, b: base_b, loops: Loops::new() };
         for list in per_dim.iter().rev() {
             let stretch = list[number % list.len()];
             number /= list.len();

@@ -111,16 +111,16 @@ mod tests {
 
     #[test]
     fn nothing_to_fill() {
-        let empty = Nest { a: 0, b: 99, loops: vec![Loop { count: 0, a: 0, b: 8 }] };
+        let empty = Nest { a: 0, b: 99, loops: vec![Loop { count: 0, a: 0, b: 8 }].into() };
         assert_eq!(filled(&empty, &[1; 8], 4), [0xee; 4]);
-        assert_eq!(filled(&Nest { a: 0, b: 2, loops: vec![] }, &[], 4), [0xee; 4]);
-        assert_eq!(filled(&Nest { a: 0, b: 2, loops: vec![] }, &[7], 4), [0xee, 0xee, 7, 0xee]);
+        assert_eq!(filled(&Nest { a: 0, b: 2, loops: vec![].into() }, &[], 4), [0xee; 4]);
+        assert_eq!(filled(&Nest { a: 0, b: 2, loops: vec![].into() }, &[7], 4), [0xee, 0xee, 7, 0xee]);
     }
 
     #[test]
     fn beyond_the_end_nothing_is_written() {
         let memory = Memory::from_vec(vec![0; 15]);
-        let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 2, a: 0, b: 8 }] };
+        let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 2, a: 0, b: 8 }].into() };
         let error = fill(&nest, &memory, &[1; 8]).unwrap_err();
         assert_eq!(error, CopyError::OutOfBounds(OutOfBounds { side: Side::To, low: 0, high: 16, bytes: 15 }));
         assert_eq!(memory.to_vec(0, 15), [0; 15]);

@@ -218,7 +218,7 @@ mod tests {
             let mut parts = [0f32; 8];
             parts[4 + part] = f32::NAN;
             let memory = Memory::from_vec(parts.iter().flat_map(|x| x.to_ne_bytes()).collect());
-            let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 4, a: 8, b: 0 }] };
+            let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 4, a: 8, b: 0 }].into() };
             assert_eq!(first_nan(&nest, &memory, ElementType::native(Kind::Complex64)), Ok(Some(vec![2])));
         }
     }
@@ -228,8 +228,8 @@ mod tests {
         let element = ElementType::native(Kind::Float64);
         let memory = Memory::from_vec(f64::NAN.to_ne_bytes().to_vec());
         let nest = |loops| Nest { a: 0, b: 0, loops };
-        assert_eq!(first_nan(&nest(vec![]), &memory, element), Ok(Some(vec![])));
-        assert_eq!(first_nan(&nest(vec![Loop { count: 0, a: 8, b: 0 }]), &memory, element), Ok(None));
-        assert!(first_nan(&nest(vec![Loop { count: 2, a: 8, b: 0 }]), &memory, element).is_err());
+        assert_eq!(first_nan(&nest(vec![].into()), &memory, element), Ok(Some(vec![])));
+        assert_eq!(first_nan(&nest(vec![Loop { count: 0, a: 8, b: 0 }].into()), &memory, element), Ok(None));
+        assert!(first_nan(&nest(vec![Loop { count: 2, a: 8, b: 0 }].into()), &memory, element).is_err());
     }
 }

@@ -91,13 +91,13 @@ mod tests {
         assert_eq!(runs(3, 5, &[], 2), [(3, 5, 2)]);
         assert_eq!(runs(3, 5, &[(7, 2, 2), (0, 1, 1)], 2), []);
         assert_eq!(run_bytes(&Nest::default(), 8), 8);
-        let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 0, a: 8, b: 8 }] };
+        let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 0, a: 8, b: 8 }].into() };
         assert_eq!(run_bytes(&nest, 8), 0);
     }
 
     #[test]
     fn the_first_error_stops() {
-        let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 10, a: 16, b: 8 }] };
+        let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 10, a: 16, b: 8 }].into() };
         let mut calls = 0;
         let stop = |_, b, _| {
             calls += 1;

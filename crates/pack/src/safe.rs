@@ -66,7 +66,8 @@ mod tests {
     fn a_transposed_block_is_narrowed() {
         let from: Vec<u8> = [1.5f64, 2.5, 3.5, 4.5, 5.5, 6.5].iter().flat_map(|x| x.to_ne_bytes()).collect();
         let mut to = [0xee; 8];
-        let nest = Nest { a: 0, b: 1, loops: vec![Loop { count: 2, a: 24, b: 1 }, Loop { count: 3, a: 8, b: 2 }] };
+        let nest =
+            Nest { a: 0, b: 1, loops: vec![Loop { count: 2, a: 24, b: 1 }, Loop { count: 3, a: 8, b: 2 }].into() };
         let (wide, narrow) = (ElementType::native(Kind::Float64), ElementType::native(Kind::Int8));
         copy(&nest, &from, wide, &mut to, narrow).unwrap();
         assert_eq!(to, [0xee, 1, 4, 2, 5, 3, 6, 0xee]);

@@ -3,7 +3,7 @@
 //! Kernels see a [`Plane`]: the two innermost loops in one call, so that short inner loops do not pay for the
 //! odometer each time. The remaining loops are counted here, without recursion.
 
-use hyperslab_layout::{Loop, Nest};
+use hyperslab_layout::{Loop, Loops, Nest};
 
 /// Tiles of a transposing plane have sides of about this many bytes: a few cache lines in either
 /// direction, and few enough in all to stay in the first-level cache.
@@ -32,7 +32,7 @@ pub(crate) const ONCE: Loop = Loop { count: 1, a: 0, b: 0 };
 ///
 /// The order in which elements are visited is lost, which matters only where several elements go to one address.
 pub(crate) fn canonical(nest: &Nest) -> Option<Nest> {
-    let mut turned = Nest { a: nest.a, b: nest.b, loops: Vec::with_capacity(nest.loops.len()) };
+    let mut turned = Nest { a: nest.a, b: nest.b, loops: Loops::new() };
     for &Loop { count, a, b } in &nest.loops {
         let last = count.checked_sub(1)? as i64;
         if (a, b) == (0, 0) || last == 0 {
@@ -66,14 +66,14 @@ pub(crate) fn take_run(nest: &mut Nest, bytes: u64) -> u64 {
 /// A canonical nest, split for a kernel, whose planes may be made ready for it.
 pub(crate) struct Walk<P = Plane> {
     /// Together all of the nest. More than one where loops do not divide into tiles.
-    parts: Vec<Part<P>>,
+    parts: [Option<Part<P>>; 2],
     transposes: bool,
 }
 
 /// A nest whose innermost loops are planes beside each other, one unless they are tiles.
 struct Part<P> {
     start: (i64, i64),
-    outer: Vec<Loop>,
+    outer: Loops,
     beside: Loop,
     plane: P,
     /// What is left of the columns, where they do not divide into tiles.
@@ -102,7 +102,8 @@ impl Walk {
             }
             None => {
                 let plane = Plane { rows: loops.pop().unwrap_or(ONCE), columns };
-                Walk { parts: vec![Part { start, outer: loops, beside: ONCE, plane, rest: None }], transposes: false }
+                let part = Part { start, outer: loops, beside: ONCE, plane, rest: None };
+                Walk { parts: [Some(part), None], transposes: false }
             }
         }
     }
@@ -121,14 +122,14 @@ impl Walk {
             plane: make(plane),
             rest: rest.map(&make),
         };
-        Walk { parts: self.parts.into_iter().map(made).collect(), transposes: self.transposes }
+        Walk { parts: self.parts.map(|part| part.map(made)), transposes: self.transposes }
     }
 }
 
 impl<P> Walk<P> {
     /// Calls `f(a, b, plane)` for each plane, or each tile of one, with its first addresses.
     pub(crate) fn for_each_plane(&self, mut f: impl FnMut(i64, i64, &P)) {
-        for Part { start, outer, beside, plane, rest } in &self.parts {
+        for Part { start, outer, beside, plane, rest } in self.parts.iter().flatten() {
             let mut odometer = Odometer::new(*start, outer);
             loop {
                 let (mut a, mut b) = odometer.at;
@@ -163,14 +164,14 @@ fn in_strips(
     i: usize,
     (height, width): (u64, u64),
     columns: Loop,
-) -> Vec<Part<Plane>> {
+) -> [Option<Part<Plane>>; 2] {
     let rows = loops[i];
     let (beside, over) = (columns.count / width, columns.count % width);
     let beside = Loop { count: beside, a: columns.a * width as i64, b: columns.b * width as i64 };
     let (strips, rest) = (rows.count / height, rows.count % height);
     let part = |first: u64, strips: u64, height: u64| {
         let at = |start: i64, step: i64| start + first as i64 * step;
-        let mut outer = loops.to_vec();
+        let mut outer = Loops::from(loops);
         outer[i] = Loop { count: strips, a: rows.a * height as i64, b: rows.b * height as i64 };
         let tile =
             |width: u64| Plane { rows: Loop { count: height, ..rows }, columns: Loop { count: width, ..columns } };
@@ -179,7 +180,7 @@ fn in_strips(
     };
     let entire = (strips > 0).then(|| part(0, strips, height));
     let remainder = (rest > 0).then(|| part(strips * height, 1, rest));
-    entire.into_iter().chain(remainder).collect()
+    [entire, remainder]
 }
 
 /// Counts through loops, keeping both addresses up to date.
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn turned_loops_merge_into_one_run() {
         let loops = vec![Loop { count: 3, a: -8, b: -8 }, Loop { count: 2, a: 24, b: 24 }];
-        let mut nest = canonical(&Nest { a: 16, b: 16, loops }).unwrap();
+        let mut nest = canonical(&Nest { a: 16, b: 16, loops: loops.into() }).unwrap();
         assert_eq!(take_run(&mut nest, 8), 48);
         assert_eq!(nest, Nest::default());
     }
@@ -239,8 +240,11 @@ mod tests {
     #[test]
     fn zero_counts_visit_nothing_and_repeats_are_dropped() {
         let (nothing, again) = (Loop { count: 0, a: 8, b: 8 }, Loop { count: 9, a: 0, b: 0 });
-        assert_eq!(canonical(&Nest { a: 0, b: 0, loops: vec![again, nothing] }), None);
-        assert_eq!(canonical(&Nest { a: 1, b: 2, loops: vec![again] }), Some(Nest { a: 1, b: 2, loops: vec![] }));
+        assert_eq!(canonical(&Nest { a: 0, b: 0, loops: vec![again, nothing].into() }), None);
+        assert_eq!(
+            canonical(&Nest { a: 1, b: 2, loops: vec![again].into() }),
+            Some(Nest { a: 1, b: 2, loops: vec![].into() })
+        );
     }
 
     #[test]
@@ -250,7 +254,7 @@ mod tests {
             Loop { count: 70, a: 8 * 600, b: 8 * 3 },
             Loop { count: 3, a: 8 * 42000, b: 8 },
         ];
-        let nest = Nest { a: 40, b: 8, loops };
+        let nest = Nest { a: 40, b: 8, loops: loops.into() };
         let mut expected = Vec::new();
         for i in 0..600 {
             for j in 0..70 {
@@ -262,7 +266,7 @@ mod tests {
         expected.sort_unstable();
         let walk = Walk::new(canonical(&nest).unwrap(), 8);
         assert!(walk.transposes(), "this nest transposes");
-        assert_eq!(walk.parts.len(), 2, "and its rows do not divide into tiles");
+        assert_eq!(walk.parts.iter().flatten().count(), 2, "and its rows do not divide into tiles");
         assert_eq!(visited(&walk), expected);
     }
 
@@ -270,8 +274,9 @@ mod tests {
     fn the_loop_nearest_to_contiguous_on_a_joins_the_plane() {
         let loops =
             vec![Loop { count: 5, a: 8, b: 8000 }, Loop { count: 6, a: 400, b: 800 }, Loop { count: 7, a: 4000, b: 8 }];
-        let walk = Walk::new(canonical(&Nest { a: 0, b: 0, loops }).unwrap(), 8);
-        let plane = walk.parts[0].plane;
-        assert_eq!((walk.parts[0].beside.count, plane.rows.count, plane.columns.count), (1, 5, 7));
+        let walk = Walk::new(canonical(&Nest { a: 0, b: 0, loops: loops.into() }).unwrap(), 8);
+        let parts: Vec<_> = walk.parts.iter().flatten().collect();
+        let [Part { plane, beside, .. }] = parts[..] else { panic!("one part") };
+        assert_eq!((beside.count, plane.rows.count, plane.columns.count), (1, 5, 7));
     }
 }

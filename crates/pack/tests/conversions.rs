@@ -96,7 +96,7 @@ fn every_pair_of_types_agrees_with_the_safe_twin() {
             vec![Loop { count: 15, a: f, b: 20 * t }, Loop { count: 20, a: 15 * f, b: t }],
         ];
         for loops in shapes {
-            let nest = Nest { a: 0, b: 0, loops };
+            let nest = Nest { a: 0, b: 0, loops: loops.into() };
             let mut expected = vec![0xee; 600 * t as usize];
             let safely = safe::copy(&nest, &bytes, from_type, &mut expected, to_type);
             let to = Memory::from_vec(vec![0xee; expected.len()]);
@@ -115,7 +115,13 @@ fn converted(bytes: &[u8], from: Kind, to: Kind) -> Vec<u8> {
     let memory = Memory::allocate(count * to.bytes()).unwrap();
     let loops = vec![Loop { count, a: from.bytes() as i64, b: to.bytes() as i64 }];
     let (from_type, to_type) = (ElementType::native(from), ElementType::native(to));
-    match copy(&Nest { a: 0, b: 0, loops }, &Memory::from_vec(bytes.to_vec()), from_type, &memory, to_type) {
+    match copy(
+        &Nest { a: 0, b: 0, loops: loops.into() },
+        &Memory::from_vec(bytes.to_vec()),
+        from_type,
+        &memory,
+        to_type,
+    ) {
         // Everything has been copied then, too.
         Ok(()) | Err(CopyError::NotANumber(_)) => {}
         Err(error @ (CopyError::OutOfBounds(_) | CopyError::OutOfReach(_))) => panic!("{error}"),
@@ -211,7 +217,7 @@ fn a_nan_among_numbers_is_an_error_for_integers() {
         let expected =
             if from_type.kind.has_nan() && to_type.kind.is_integer() { Err(expected.into()) } else { Ok(()) };
         for loops in shapes {
-            let nest = Nest { a: 0, b: 0, loops };
+            let nest = Nest { a: 0, b: 0, loops: loops.into() };
             for place in 0..40 {
                 let values = (0..40).flat_map(|i| if i == place { nan } else { one }[..f as usize].to_vec());
                 let (from, to) = (Memory::from_vec(values.collect()), Memory::from_vec(vec![0; 80 * t as usize]));
@@ -236,7 +242,7 @@ fn equal_kinds_keep_their_bits() {
             bytes.extend([0x7f, 0xa0, 0, 1].repeat(8));
             let count = bytes.len() as u64 / from_type.bytes();
             let step = from_type.bytes() as i64;
-            let nest = Nest { a: 0, b: 0, loops: vec![Loop { count, a: step, b: step }] };
+            let nest = Nest { a: 0, b: 0, loops: vec![Loop { count, a: step, b: step }].into() };
             let to = Memory::allocate(bytes.len() as u64).unwrap();
             copy(&nest, &Memory::from_vec(bytes.clone()), from_type, &to, to_type).unwrap();
             if from_type.order != order {

@@ -64,7 +64,7 @@ fn all_nests_of_two_small_loops() {
         for (a0, b0) in steps().flat_map(|a| steps().map(move |b| (a, b))) {
             for (a1, b1) in steps().flat_map(|a| steps().map(move |b| (a, b))) {
                 let loops = vec![Loop { count: counts / 4, a: a0, b: b0 }, Loop { count: counts % 4, a: a1, b: b1 }];
-                check_bytes(&mut Nest { a: 0, b: 0, loops });
+                check_bytes(&mut Nest { a: 0, b: 0, loops: loops.into() });
             }
         }
     }
@@ -174,10 +174,10 @@ fn both_sides_may_lie_in_one_memory() {
     let values: Vec<u8> = (0..40u64).flat_map(u64::to_ne_bytes).collect();
     let memory = Memory::from_vec(values);
     // The second column of a 10 x 4 array becomes a copy of the fourth.
-    let column = Nest { a: 24, b: 8, loops: vec![Loop { count: 10, a: 32, b: 32 }] };
+    let column = Nest { a: 24, b: 8, loops: vec![Loop { count: 10, a: 32, b: 32 }].into() };
     copy(&column, &memory, double, &memory.clone(), double).unwrap();
     // And its second half moves down over its first.
-    let half = Nest { a: 160, b: 0, loops: vec![Loop { count: 20, a: 8, b: 8 }] };
+    let half = Nest { a: 160, b: 0, loops: vec![Loop { count: 20, a: 8, b: 8 }].into() };
     copy(&half, &memory, double, &memory, double).unwrap();
     let rows = [5u64, 6, 7, 8, 9, 5, 6, 7, 8, 9].iter().flat_map(|r| [4 * r, 4 * r + 3, 4 * r + 2, 4 * r + 3]);
     assert_eq!(memory.to_vec(0, 320), rows.flat_map(u64::to_ne_bytes).collect::<Vec<u8>>());

@@ -8,8 +8,8 @@ use crate::policy::{FEW_STEPS, MANY_RANKS};
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_walk::Pace;
 use hyperslab_world::{
-    self as world, Clock, Compute, Cost, Desk, Event, Exposed, Fault, FaultKind, Job, Outcome, Part, Request, Root,
-    Store, Ticket, Transport, World,
+    self as world, Clock, Computation, Compute, Cost, Desk, Event, Exposed, Fault, FaultKind, Outcome, Part, Request,
+    Root, Store, Ticket, Transport, World,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -310,7 +310,8 @@ impl Compute for RankWorld {
     }
 
     /// Without payloads the work is not done, only its time passes; what it would have left has a length and no contents.
-    fn submit(&mut self, ticket: Ticket, cost: Cost, job: Job) {
+    fn submit(&mut self, ticket: Ticket, work: Computation) {
+        let cost = work.cost();
         let mut machine = self.machine.borrow_mut();
         let (kind, ns) = match cost {
             Cost::Copy { bytes, runs } => (Work::Copy, machine.copying_ns(bytes, runs)),
@@ -322,7 +323,7 @@ impl Compute for RankWorld {
         let rank = self.rank;
         machine.kernel.at(end, move |machine| {
             let result = match cost {
-                _ if machine.carries_bytes => job(),
+                _ if machine.carries_bytes => work.run(),
                 Cost::Code { bytes } => Ok(vec![0; bytes as usize]),
                 _ => Ok(Vec::new()),
             };

@@ -10,7 +10,8 @@ use hyperslab_layout::{Durability, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{
-    Cost, Exposed, Fault, FaultKind, Here, Moves, Outcome, Part, Request, Root, Ticket, World, fingerprint, told_apart,
+    Computation, Cost, Exposed, Fault, FaultKind, Here, Moves, Outcome, Part, Request, Root, Ticket, World,
+    fingerprint, told_apart,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -326,8 +327,7 @@ impl Walk {
                 match self.place(world, party, &to) {
                     Ok((memory, view)) => {
                         party.progress();
-                        let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
-                        return world.compute().submit(ticket, cost, issuing::fill_job(region, memory, view, value));
+                        return world.compute().submit(ticket, issuing::filling(region, memory, view, value));
                     }
                     Err(fault) => Err(fault),
                 }
@@ -502,11 +502,11 @@ impl Walk {
             // After a failure, what would touch storage or follow from it is let go.
             _ if self.fault.is_some() => self.finish(party, lane, id, Ok(())),
             Action::Copy { .. } | Action::Fill { .. } | Action::Encode { .. } | Action::Decode { .. } => {
-                let (cost, job) = self.job(world, party, action)?;
-                if let Cost::Code { bytes } = cost {
+                let work = self.computation(world, party, action)?;
+                if let Computation::Other(Cost::Code { bytes }, _) = work {
                     self.coding.begin(Coded::Copy(ticket), bytes as usize);
                 }
-                world.compute().submit(ticket, cost, job);
+                world.compute().submit(ticket, work);
                 self.note_computed(world, party);
             }
             Action::Put { register, chunk: Some(_), .. } => {

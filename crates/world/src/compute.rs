@@ -1,7 +1,7 @@
 //! The processor.
 
 use crate::{Exposed, Fault, Ticket};
-use hyperslab_layout::{Region, View, nests};
+use hyperslab_layout::{Region, nests};
 
 /// What a piece of work costs, told beside the work itself so that a simulated machine can charge for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,28 +25,54 @@ pub enum Cost {
     },
 }
 
-/// Work to be done: what it leaves (encoded bytes, or nothing) comes back with its ticket.
+/// What a job does: it leaves encoded bytes, or nothing.
 pub type Job = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;
 
-impl Cost {
-    /// Of a copy of these elements between two memories.
-    fn of_copy(region: &Region, from: &View, to: &View) -> Cost {
-        let runs = nests(region, from, to).map(|nest| nest.runs(from.element.bytes(), to.element.bytes())).sum();
-        Cost::Copy { bytes: region.elements() * to.element.bytes(), runs }
-    }
+/// Work to be done: what it leaves (encoded bytes, or nothing) comes back with its ticket.
+pub enum Computation {
+    /// Copying elements from where they lie to where they shall, converting them if their type differs. What it costs is
+    /// counted only where it is charged for.
+    Copy {
+        /// Which elements.
+        region: Region,
+        /// Where they lie.
+        from: Exposed,
+        /// Where they shall.
+        to: Exposed,
+    },
+    /// Anything else, and what it costs.
+    Other(Cost, Job),
 }
 
-/// The work of copying elements from where they lie to where they shall, converting them if their type differs.
-pub fn copy_job(region: Region, from: Exposed, to: Exposed) -> (Cost, Job) {
-    let cost = Cost::of_copy(&region, &from.view, &to.view);
-    let job = move || {
-        for nest in nests(&region, &from.view, &to.view) {
-            hyperslab_pack::copy(&nest, &from.memory, from.view.element, &to.memory, to.view.element)
-                .map_err(|error| Fault::of_copy(error, Some(&region)))?;
+impl Computation {
+    /// What it costs.
+    pub fn cost(&self) -> Cost {
+        match self {
+            Computation::Copy { region, from, to } => {
+                let sizes = (from.view.element.bytes(), to.view.element.bytes());
+                let runs = nests(region, &from.view, &to.view).map(|nest| nest.runs(sizes.0, sizes.1)).sum();
+                Cost::Copy { bytes: region.elements() * sizes.1, runs }
+            }
+            Computation::Other(cost, _) => *cost,
         }
-        Ok(Vec::new())
-    };
-    (cost, Box::new(job))
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn run(self) -> Result<Vec<u8>, Fault> {
+        match self {
+            Computation::Copy { region, from, to } => {
+                for nest in nests(&region, &from.view, &to.view) {
+                    hyperslab_pack::copy(&nest, &from.memory, from.view.element, &to.memory, to.view.element)
+                        .map_err(|error| Fault::of_copy(error, Some(&region)))?;
+                }
+                Ok(Vec::new())
+            }
+            Computation::Other(_, job) => job(),
+        }
+    }
 }
 
 /// Runs work, at once or on other threads.
@@ -55,7 +81,7 @@ pub trait Compute {
     /// messages. That work is done already; a simulated machine charges for it.
     fn planned(&mut self, steps: u64, pieces: u64);
     /// Hands work over.
-    fn submit(&mut self, ticket: Ticket, cost: Cost, job: Job);
+    fn submit(&mut self, ticket: Ticket, work: Computation);
     /// Appends what has finished.
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Vec<u8>, Fault>)>);
 }
@@ -66,22 +92,11 @@ pub struct InlineCompute {
     done: Vec<(Ticket, Result<Vec<u8>, Fault>)>,
 }
 
-impl InlineCompute {
-    /// Runs work for somebody who waits for nothing else.
-    ///
-    /// # Errors
-    /// When the work fails.
-    pub fn run(&mut self, (cost, job): (Cost, Job)) -> Result<Vec<u8>, Fault> {
-        self.submit(0, cost, job);
-        self.done.pop().map_or(Ok(Vec::new()), |(_, done)| done)
-    }
-}
-
 impl Compute for InlineCompute {
     fn planned(&mut self, _steps: u64, _pieces: u64) {}
 
-    fn submit(&mut self, ticket: Ticket, _cost: Cost, job: Job) {
-        self.done.push((ticket, job()));
+    fn submit(&mut self, ticket: Ticket, work: Computation) {
+        self.done.push((ticket, work.run()));
     }
 
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Vec<u8>, Fault>)>) {

@@ -45,7 +45,7 @@ pub use bucket::{
 };
 pub use bytes::{Reader, Writer};
 pub use clock::Clock;
-pub use compute::{Compute, Cost, InlineCompute, Job, copy_job};
+pub use compute::{Computation, Compute, Cost, InlineCompute, Job};
 pub use desk::{Desk, InlineDesk, Work};
 pub use fault::{Fault, FaultKind, Mismatch};
 pub use location::{Location, Striped, is_in_memory};

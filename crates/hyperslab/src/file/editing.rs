@@ -9,6 +9,7 @@ use crate::said::{self, truth};
 use hyperslab_format::zarr::{AttributeEdit, Map, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
+use std::borrow::Cow;
 
 impl File {
     /// Carries out a change: rank 0 in a file that exists, all ranks in what they know.
@@ -55,6 +56,12 @@ impl File {
             true => self.within.trim_end_matches('/').to_string(),
             false => format!("{}{name}", self.within),
         }
+    }
+
+    /// Names in this group, of which there may be many thousands, as paths in the file.
+    pub(super) fn paths<'a>(&self, names: &[&'a str]) -> Vec<Cow<'a, str>> {
+        let path = |name: &&'a str| if self.within.is_empty() { (*name).into() } else { self.in_file(name).into() };
+        names.iter().map(path).collect()
     }
 
     /// Changes attributes of an array or a group, or of what is open where the name is empty. Collective.

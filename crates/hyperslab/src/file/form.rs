@@ -10,6 +10,8 @@ use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section, Stored, tuple};
 use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, FaultKind, Names};
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -128,7 +130,7 @@ pub(crate) trait Form: Debug + Send {
     /// Names of all, in their order.
     fn names(&self) -> Vec<&str>;
     /// The numbers of arrays of these names, where there are such.
-    fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
+    fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>> {
         if let [only] = names {
             return vec![self.names().iter().position(|name| name == only)];
         }
@@ -276,8 +278,8 @@ pub(super) struct Raw {
     header: Vec<u8>,
     order: Order,
     arrays: Vec<FileArray>,
-    /// Their numbers by their names, of which there may be many thousands.
-    numbers: HashMap<String, usize>,
+    /// Their numbers by their names, of which there may be many thousands; made when somebody looks for one.
+    numbers: OnceCell<HashMap<String, usize>>,
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
@@ -285,11 +287,27 @@ pub(super) struct Raw {
 
 impl Raw {
     /// A file of these arrays, of which `header` is all that lies before them, or that many bytes of which nobody asks.
-    pub(super) fn new(header: Vec<u8>, header_bytes: u64, order: Order, arrays: &[FileArray]) -> Result<Raw, Fault> {
+    pub(super) fn new(header: Vec<u8>, header_bytes: u64, order: Order, arrays: Vec<FileArray>) -> Result<Raw, Fault> {
         let end = header_bytes.max(header.len() as u64);
-        let mut raw = Raw { header, order, arrays: Vec::new(), numbers: HashMap::new(), offsets: Vec::new(), end };
-        arrays.iter().try_for_each(|array| raw.push(array.clone()))?;
+        let mut raw = Raw { header, end, ..Raw::empty(order) };
+        arrays.into_iter().try_for_each(|array| raw.push(array))?;
         Ok(raw)
+    }
+
+    /// A file of nothing.
+    pub(super) fn empty(order: Order) -> Raw {
+        let (arrays, numbers, offsets) = (Vec::new(), OnceCell::new(), Vec::new());
+        Raw { header: Vec::new(), order, arrays, numbers, offsets, end: 0 }
+    }
+
+    /// The same, of which somebody has read what lies before the arrays.
+    pub(super) fn behind(self, header: &[u8]) -> Raw {
+        Raw { header: header.to_vec(), ..self }
+    }
+
+    fn number_of(&self, name: &str) -> Option<usize> {
+        let all = || self.arrays.iter().enumerate().map(|(number, array)| (array.name.clone(), number)).collect();
+        if self.arrays.is_empty() { None } else { self.numbers.get_or_init(all).get(name).copied() }
     }
 
     fn push(&mut self, array: FileArray) -> Result<(), Fault> {
@@ -298,7 +316,9 @@ impl Raw {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
         self.offsets.push(std::mem::replace(&mut self.end, end));
-        self.numbers.insert(array.name.clone(), self.arrays.len());
+        if let Some(numbers) = self.numbers.get_mut() {
+            numbers.insert(array.name.clone(), self.arrays.len());
+        }
         self.arrays.push(array);
         Ok(())
     }
@@ -317,8 +337,16 @@ impl Form for Raw {
         self.arrays.iter().map(|array| array.name.as_str()).collect()
     }
 
-    fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
-        names.iter().map(|name| self.numbers.get(name).copied()).collect()
+    fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>> {
+        // Those of most calls follow each other here, too.
+        let mut next = 0;
+        let number = |name: &Cow<str>| {
+            let follows = self.arrays.get(next).is_some_and(|array| array.name == *name);
+            let found = if follows { Some(next) } else { self.number_of(name) };
+            next = found.map_or(next, |found| found + 1);
+            found
+        };
+        names.iter().map(number).collect()
     }
 
     fn described(&self, _number: usize) -> Described {
@@ -327,8 +355,11 @@ impl Form for Raw {
 
     fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
         let FileArray { shape, element, .. } = &self.arrays[number];
-        let order = self.order.of_dimensions(shape.len());
-        Stored::in_file(shape, *element, object.clone(), self.offsets[number]).ordered(order)
+        let stored = Stored::in_file(shape, *element, object.clone(), self.offsets[number]);
+        match self.order {
+            Order::RowMajor => stored,
+            Order::ColumnMajor => stored.ordered(self.order.of_dimensions(shape.len())),
+        }
     }
 
     fn beginning(&self) -> Vec<u8> {
@@ -348,10 +379,38 @@ impl Form for Raw {
     }
 
     fn back_to(&mut self, before: FileSize) {
-        self.arrays.drain(before.arrays..).for_each(|array| {
-            self.numbers.remove(&array.name);
-        });
+        self.arrays.truncate(before.arrays);
+        self.numbers.take();
         self.offsets.truncate(before.arrays);
         self.end = before.bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_a_raw_file_are_found_in_any_order() {
+        let element = ElementType::native(hyperslab_layout::Kind::Int16);
+        let array = |name: &&str| FileArray { name: name.to_string(), shape: vec![3], element };
+        let all = ["a", "b", "c", "d"];
+        let mut raw = Raw::new(Vec::new(), 0, Order::RowMajor, all.iter().map(array).collect()).unwrap();
+        let check = |raw: &Raw, names: &[&str]| {
+            let paths: Vec<Cow<str>> = names.iter().map(|name| (*name).into()).collect();
+            let there = raw.names();
+            let expected: Vec<_> = names.iter().map(|name| there.iter().position(|one| one == name)).collect();
+            assert_eq!(raw.numbers_of(&paths), expected, "{names:?} of {there:?}");
+        };
+        let asked: [&[&str]; 7] =
+            [&all, &["c", "d"], &["d", "a", "b", "b", "a"], &["b", "x", "c", "e"], &["x"], &["d", "e"], &[]];
+        asked.iter().for_each(|names| check(&raw, names));
+        // After it was asked for others, and after what was added is gone again.
+        let before = raw.extent();
+        raw.push(array(&"e")).unwrap();
+        asked.iter().for_each(|names| check(&raw, names));
+        raw.back_to(before);
+        asked.iter().for_each(|names| check(&raw, names));
+        check(&Raw::empty(Order::RowMajor), &all);
     }
 }

@@ -31,6 +31,7 @@ use hyperslab_layout::stored::Table;
 use hyperslab_layout::{ElementType, Stored};
 use hyperslab_pack::convert_scalar;
 use hyperslab_world::{Fault, FaultKind, Location, Locked, Names};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 pub(super) use told::{look_at, of_told};
@@ -50,7 +51,7 @@ impl Form for Hdf5 {
         self.arrays.iter().map(|held| held.array.name.as_str()).collect()
     }
 
-    fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
+    fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>> {
         names.iter().map(|name| self.arrays.number(name)).collect()
     }
 

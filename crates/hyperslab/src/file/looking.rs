@@ -78,7 +78,7 @@ impl File {
             return None;
         }
         let inside = self.inside();
-        let number = inside.form.numbers_of(&[self.in_file(name)]).pop()??;
+        let number = inside.form.numbers_of(&self.paths(&[name])).pop()??;
         Some(inside.form.array(number).shape)
     }
 

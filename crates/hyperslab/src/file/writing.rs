@@ -13,6 +13,7 @@ use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Sectio
 use hyperslab_pack::Memory;
 use hyperslab_plan::Direction;
 use hyperslab_world::{Fault, FaultKind};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,10 +64,10 @@ impl File {
         if !inside.form.takes_new() {
             return Ok(false);
         }
-        let paths: Vec<String> = names.iter().map(|name| self.in_file(name)).collect();
+        let paths = self.paths(names);
         let found = inside.form.numbers_of(&paths);
         let (there, new): (Vec<_>, Vec<_>) = names.iter().zip(found).partition(|(_, number)| number.is_some());
-        let is_other = |path: &String| inside.form.others().is_some_and(|others| others.contains_key(path));
+        let is_other = |path: &Cow<str>| inside.form.others().is_some_and(|others| others.contains_key(&**path));
         if new.is_empty() || paths.iter().any(is_other) {
             return Ok(false);
         }
@@ -232,7 +233,7 @@ impl File {
         let mut inside = self.inside();
         let before = inside.form.extent();
         asks.iter_mut().for_each(|ask| ask.name = self.in_file(&ask.name));
-        let paths: Vec<String> = asks.iter().map(|ask| ask.name.clone()).collect();
+        let paths: Vec<Cow<str>> = asks.iter().map(|ask| Cow::from(&ask.name)).collect();
         let (there, mut taken) = (inside.form.numbers_of(&paths), HashSet::new());
         for (ArrayWrite { name, .. }, there) in asks.iter().zip(there) {
             if !options.section.is_whole() || there.is_some() || !taken.insert(name) {

@@ -2,7 +2,7 @@
 
 use hyperslab::{
     ArrayWrite, AttributeEdit, Comm, Contents, Dim, Distribution, ElementType, Error, File, FileArray, Hdf5Options,
-    Kind, LocalArray, MemoryTree, Mode, NetcdfOptions, OpenOptions, Order, ReadOptions, Section, Sections, Store,
+    Kind, LocalArray, MemoryTree, Mode, NetcdfOptions, OpenOptions, ReadOptions, Section, Sections, Store,
     WriteOptions,
 };
 use std::cell::Cell;
@@ -185,9 +185,8 @@ fn raw(tree: &MemoryTree, mode: Mode) -> Result<File, Error> {
 fn raw_with(tree: &MemoryTree, mode: Mode, options: OpenOptions) -> Result<File, Error> {
     let array =
         |name: &str| FileArray { name: name.into(), shape: vec![EXTENT], element: ElementType::native(Kind::Float64) };
-    let arrays = [array("a"), array("b")];
-    let arrays = if mode == Mode::Write { &[][..] } else { &arrays };
-    let contents = Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays };
+    let arrays = if mode == Mode::Write { vec![] } else { vec![array("a"), array("b")] };
+    let contents = Contents { arrays, ..Contents::default() };
     File::open(&alone(), tree.below("run.raw"), mode, options, contents)
 }
 

@@ -3,7 +3,7 @@
 
 use hyperslab::{
     ArrayWrite, Comm, Contents, Dim, Distribution, ElementType, File, FileArray, FileStep, Hdf5Options, Kind,
-    LocalArray, Location, MemoryTree, Mode, NetcdfOptions, OpenOptions, Order, ReadOptions, Section, Step, Store,
+    LocalArray, Location, MemoryTree, Mode, NetcdfOptions, OpenOptions, ReadOptions, Section, Step, Store,
     WriteOptions,
 };
 use hyperslab_lab::imagined::{ChosenCall, ProgramPart, ProgramState, Programs};
@@ -172,8 +172,8 @@ pub(crate) fn netcdf(comm: &Comm, at: Location, mode: Mode) -> Result<File, hype
 pub(crate) fn raw(comm: &Comm, at: Location, mode: Mode) -> Result<File, hyperslab::Error> {
     let element = ElementType::native(Kind::Float64);
     let arrays = ["a", "b"].map(|name| FileArray { name: name.into(), shape: SHAPE.to_vec(), element });
-    let arrays = if mode == Mode::Write { &[][..] } else { &arrays };
-    let contents = Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays };
+    let arrays = if mode == Mode::Write { vec![] } else { arrays.into() };
+    let contents = Contents { arrays, ..Contents::default() };
     File::open(comm, at, mode, OpenOptions::default(), contents)
 }
 

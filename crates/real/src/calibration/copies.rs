@@ -40,7 +40,7 @@ pub fn copies(effort: Effort, interrupted: &mut dyn FnMut() -> bool) -> Result<V
             if at + stretch > array.bytes() {
                 at = 0;
             }
-            let nest = Nest { a: at as i64, b: 0, loops: loops.clone() }.normalised();
+            let nest = Nest { a: at as i64, b: 0, loops: loops.clone().into() }.normalised();
             at += stretch;
             let begun = Instant::now();
             copy(&nest, array, element, slot, element).expect("the nest was made for these memories");

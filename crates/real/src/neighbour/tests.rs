@@ -103,7 +103,7 @@ fn numbers(rng: &mut fastrand::Rng, kind: ElementType, bytes: usize) -> Vec<u8> 
 /// The same copy, an element at a time.
 fn expected(nest: &Nest, from: &[u8], from_type: ElementType, to: &mut [u8], to_type: ElementType) {
     for (a, b) in Walk::new(&nest.loops, nest.a, nest.b) {
-        let one = Nest { a, b, loops: Vec::new() };
+        let one = Nest { a, b, loops: Vec::new().into() };
         // SAFETY: the nests of these tests stay inside their memories, which are as large as the nests say.
         unsafe { copy_raw(&one, from.as_ptr(), from_type, to.as_mut_ptr(), to_type) }.unwrap();
     }
@@ -144,7 +144,7 @@ fn random_nests_arrive_from_and_at_another_process() {
         let base = far_target.as_ptr().addr() as u64;
         // SAFETY: as above; nothing runs in the child.
         unsafe { push(peer, &nest, source.as_ptr(), from, base, to) }.unwrap();
-        let whole = Nest { a: 0, b: 0, loops: vec![Loop { count: before.len() as u64, a: 1, b: 1 }] };
+        let whole = Nest { a: 0, b: 0, loops: vec![Loop { count: before.len() as u64, a: 1, b: 1 }].into() };
         let byte = ElementType::native(Kind::UInt8);
         local.fill(0);
         // SAFETY: as above.
@@ -170,7 +170,7 @@ fn many_short_pieces_gather_and_all_arrive() {
                 Loop { count: rows, a: row_of(row, from.bytes()), b: row_of(pitch, to.bytes()) },
                 Loop { count: row, a: from.bytes() as i64, b: to.bytes() as i64 },
             ];
-            pieces.push(Nest { a: from_bytes as i64, b: to_bytes as i64, loops });
+            pieces.push(Nest { a: from_bytes as i64, b: to_bytes as i64, loops: loops.into() });
             let apart = [0, 0, 3, 300, 5000][rng.usize(..5)];
             from_bytes += rows * row * from.bytes() + apart * from.bytes();
             to_bytes += rows * pitch * to.bytes();
@@ -205,7 +205,7 @@ fn many_short_pieces_gather_and_all_arrive() {
         }
         // SAFETY: as above.
         unsafe { pushing.finish() }.unwrap().unwrap();
-        let whole = Nest { a: 0, b: 0, loops: vec![Loop { count: before.len() as u64, a: 1, b: 1 }] };
+        let whole = Nest { a: 0, b: 0, loops: vec![Loop { count: before.len() as u64, a: 1, b: 1 }].into() };
         let byte = ElementType::native(Kind::UInt8);
         local.fill(0);
         // SAFETY: as above.
@@ -219,7 +219,7 @@ fn own_memory_is_copied_without_the_kernel() {
     let mine = Identity::mine();
     assert_eq!(reach(&mine), Reach::SameProcess);
     let kind = ElementType::native(Kind::Float64);
-    let nest = Nest { a: 8, b: 0, loops: vec![Loop { count: 3, a: 16, b: 8 }] };
+    let nest = Nest { a: 8, b: 0, loops: vec![Loop { count: 3, a: 16, b: 8 }].into() };
     let (mut source, mut target) = ([0.0f64, 1.0, 2.0, 3.0, 4.0, 5.0], [0.0f64; 3]);
     let base = (&raw mut source).expose_provenance() as u64;
     // SAFETY: the elements are inside these arrays, which live here.
@@ -235,7 +235,7 @@ fn own_memory_is_copied_without_the_kernel() {
 #[test]
 fn a_nan_for_an_integer_is_told_when_all_is_copied() {
     let (real, whole) = (ElementType::native(Kind::Float64), ElementType::native(Kind::Int32));
-    let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 100, a: 8, b: 4 }] };
+    let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 100, a: 8, b: 4 }].into() };
     let mut source = [3.0f64; 100];
     let mut far = [0i32; 100];
     for nan in [None, Some(42)] {
@@ -289,7 +289,7 @@ fn identities_travel_as_bytes() {
 fn unmapped_memory_is_an_error_that_names_it() {
     let child = Child::new();
     let kind = ElementType::native(Kind::UInt8);
-    let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 600, a: 1, b: 1 }] };
+    let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 600, a: 1, b: 1 }].into() };
     let mut place = [0u8; 600];
     // SAFETY: the local side is valid; the far one is not, which gives an error.
     let error = unsafe { pull(&child.0, &nest, 4096, kind, place.as_mut_ptr(), kind) }.unwrap_err();

@@ -8,7 +8,7 @@
 //!   loops in a span  one stretch of the peer's memory, with its gaps, copied as it is
 //! ```
 
-use hyperslab_layout::{Loop, Nest};
+use hyperslab_layout::{Loop, Loops, Nest};
 
 /// Visits the turns of some loops: the offsets of both sides, the last loop running fastest.
 pub(super) struct Walk<'a> {
@@ -83,10 +83,10 @@ struct Split {
 pub(super) struct Tiling {
     a: i64,
     b: i64,
-    outer: Vec<Loop>,
+    outer: Loops,
     split: Option<Split>,
-    listed: Vec<Loop>,
-    inner: Vec<Loop>,
+    listed: Loops,
+    inner: Loops,
     span_bytes: u64,
 }
 
@@ -95,9 +95,10 @@ impl Tiling {
     /// `gap_bytes` in the peer's memory are copied along.
     pub(super) fn new(nest: &Nest, element_bytes: u64, tile_bytes: u64, gap_bytes: u64) -> Tiling {
         let mut outer = nest.loops.clone();
-        let (mut inner, mut listed, mut split) = (Vec::new(), Vec::new(), None);
+        let (mut inner, mut listed, mut split) = (Loops::new(), Loops::new(), None);
         let mut span_bytes = element_bytes;
-        while let Some(of) = outer.pop_if(|l| l.a as u64 <= span_bytes + gap_bytes) {
+        while let Some(&of) = outer.last().filter(|l| l.a as u64 <= span_bytes + gap_bytes) {
+            outer.pop();
             let longer = (of.count - 1).saturating_mul(of.a as u64).saturating_add(span_bytes);
             if longer > tile_bytes {
                 // The step is not 0 here, or the span would not have grown beyond the tile.
@@ -146,7 +147,7 @@ impl Tiling {
                 listed.insert(0, part);
             }
         }
-        let (mut spans, mut elements) = (Vec::new(), inner);
+        let (mut spans, mut elements) = (Loops::new(), inner);
         let mut dense = span_bytes as i64;
         for l in listed.iter().rev() {
             spans.insert(0, Loop { count: l.count, a: l.a, b: dense });

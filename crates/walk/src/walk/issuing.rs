@@ -6,7 +6,7 @@ use crate::room::PlacedChunk;
 use hyperslab_layout::{CodecError, ElementType, IndexSet, Kind, Region, View, nests};
 use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::Action;
-use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Job, Moves, Request, Root, World, copy_job};
+use hyperslab_world::{Computation, Cost, Exposed, Fault, FaultKind, Moves, Request, Root, World};
 use std::sync::Arc;
 
 impl Walk {
@@ -37,34 +37,33 @@ impl Walk {
         }
     }
 
-    pub(super) fn job(
+    pub(super) fn computation(
         &mut self,
         world: &mut dyn World,
         party: &mut Party,
         action: Action,
-    ) -> Result<(Cost, Job), Fault> {
+    ) -> Result<Computation, Fault> {
         match action {
             Action::Copy { region, from, to } => {
                 let mut exposed =
                     |place| self.place(world, party, place).map(|(memory, view)| Exposed { memory, view });
-                Ok(copy_job(region, exposed(&from)?, exposed(&to)?))
+                Ok(Computation::Copy { region, from: exposed(&from)?, to: exposed(&to)? })
             }
             Action::Fill { region, at, value } => {
                 let (memory, view) = self.place(world, party, &at)?;
-                let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
-                Ok((cost, fill_job(region, memory, view, value)))
+                Ok(filling(region, memory, view, value))
             }
             Action::Encode { region, from, codec, .. } => {
                 let (memory, view) = self.place(world, party, &from)?;
                 let bytes = region.elements() * view.element.bytes();
                 let job = move || codec.encode(&memory.to_vec(view.base as u64, bytes), "a chunk").map_err(coding);
-                Ok((Cost::Code { bytes }, Box::new(job)))
+                Ok(Computation::Other(Cost::Code { bytes }, Box::new(job)))
             }
             Action::Decode { register, object, codec, region, to, absent } => {
                 let (memory, view) = self.place(world, party, &to)?;
                 let bytes = region.elements() * view.element.bytes();
                 let Some(encoded) = self.registers.remove(&register) else {
-                    return Ok((Cost::Fill { bytes }, fill_job(region, memory, view, absent)));
+                    return Ok(filling(region, memory, view, absent));
                 };
                 let object = Root::full_of(&self.roots, &object);
                 let job = move || {
@@ -72,7 +71,7 @@ impl Walk {
                     memory.write_bytes(view.base as u64, &decoded);
                     Ok(Vec::new())
                 };
-                Ok((Cost::Code { bytes }, Box::new(job)))
+                Ok(Computation::Other(Cost::Code { bytes }, Box::new(job)))
             }
             other => unreachable!("{other:?} is not work for the processor"),
         }
@@ -115,13 +114,16 @@ impl Walk {
     }
 }
 
-pub(super) fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -> Job {
-    Box::new(move || {
+/// Writing one value over elements.
+pub(super) fn filling(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -> Computation {
+    let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
+    let job = move || {
         for nest in nests(&region, &view, &view) {
             fill(&nest, &memory, &value).map_err(|error| Fault::of_copy(error, Some(&region)))?;
         }
         Ok(Vec::new())
-    })
+    };
+    Computation::Other(cost, Box::new(job))
 }
 
 fn coding(error: CodecError) -> Fault {
