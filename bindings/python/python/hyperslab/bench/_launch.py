@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import shlex
@@ -85,7 +86,7 @@ def _has_in_environment(process: Path, mark: bytes) -> bool:
     return False
 
 
-def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None = None) -> None:
+def launch(ranks: int, module: str, task: Path, *, limit_seconds: float = math.inf) -> None:
     """Run a module of this folder on ranks, with the name of the file that holds its task in JSON.
 
     Raises
@@ -101,6 +102,7 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None =
         subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as running,
     ):
         try:
+            # With a limit, if only infinity, it looks around meanwhile: without, a signal just before would not end it.
             status = running.wait(limit_seconds)
         except BaseException as expired:
             end(running)
