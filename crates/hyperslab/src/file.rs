@@ -52,7 +52,7 @@ pub struct Contents {
     pub header: Vec<u8>,
     /// How many bytes of an existing file come before its arrays \[B\].
     pub header_bytes: u64,
-    /// The arrays of an existing file; empty for a new one.
+    /// The arrays of an existing file, each by a name of its own; empty for a new one.
     pub arrays: Vec<FileArray>,
 }
 
@@ -162,6 +162,7 @@ impl File {
         found: Result<(), Fault>,
     ) -> Result<File, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
+        let header = if mode.writes_new() { header } else { Vec::new() };
         let fields = vec![
             ("order".to_string(), if order == Order::RowMajor { "'C'" } else { "'F'" }.into()),
             ("header".into(), if mode.writes_new() { as_bytes(&header) } else { format!("{header_bytes} B") }),

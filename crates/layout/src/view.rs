@@ -251,7 +251,7 @@ pub fn nests(region: &Region, a: &View, b: &View) -> impl Iterator<Item = Nest> 
             number /= list.len();
             nest.a += stretch.a;
             nest.b += stretch.b;
-            nest.loops.extend([stretch.inner, stretch.outer]);
+            nest.loops.extend([stretch.inner, stretch.outer].into_iter().filter(|l| l.count != 1));
         }
         nest.loops.reverse();
         nest.normalised()

@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 /// Messages that a reader lets each server send before it has unpacked them.
 const CREDITS: u64 = 2;
-/// Shortest runs in a neighbour's memory that are worth reaching for \[B\]: below, each run costs as much as the system
-/// call's bookkeeping for it, and packing on the other side is faster.
+/// Shortest average runs in a neighbour's memory that are worth reaching for \[B\]: below, each run costs as much as the
+/// system call's bookkeeping for it, and packing on the other side is faster. A message of one run has nothing to pack.
 const DIRECT_RUN_BYTES: u64 = 256;
 /// Finished messages after which a busy active side tells the passive one.
 const DONE_BATCH: u64 = 16;
@@ -53,6 +53,8 @@ struct Pair {
     /// Active: receives into slots, sends from slots.
     pulls: VecDeque<Op>,
     pushes: VecDeque<Op>,
+    /// Whether the first of these goes straight to its place, once somebody has asked: it may have to wait.
+    pushes_directly: Option<bool>,
     /// Messages moved directly and not yet told.
     pulled: u64,
     pushed: u64,
@@ -238,11 +240,12 @@ impl Courier {
             copied = true;
         }
         while let (Some((_, parts)), false) = (pair.pushes.front(), copied) {
-            let direct = worth_reaching(near, peek, parts);
+            let direct = *pair.pushes_directly.get_or_insert_with(|| worth_reaching(near, peek, parts));
             if !direct && pair.credits == 0 {
                 break;
             }
             let (ticket, parts) = pair.pushes.pop_front().expect("just seen");
+            pair.pushes_directly = None;
             if direct {
                 self.events.push(Event::Done(ticket, reach_over(peek, &parts, false)));
                 pair.pushed += 1;
@@ -285,14 +288,11 @@ fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part]) -> bool {
                 let Here::Slot(_, here) = &part.here else { return false };
                 let Some((_, _, there)) = peek.arrays.get(part.array as usize) else { return true };
                 let element = there.element.bytes();
-                for nest in nests(&part.region, there, here) {
-                    let nest_bytes = nest.elements() * element;
-                    bytes += nest_bytes;
-                    runs += nest_bytes / nest.run_bytes_a(element);
-                }
+                bytes += part.region.elements() * element;
+                let runs_of = |nest: Nest| nest.elements() * element / nest.run_bytes_a(element).max(1);
+                runs += nests(&part.region, there, here).map(runs_of).sum::<u64>();
             }
-            // The first run costs nothing that packing would spare.
-            bytes >= runs.saturating_sub(1) * DIRECT_RUN_BYTES
+            runs <= 1 || bytes >= runs * DIRECT_RUN_BYTES
         }
     }
 }

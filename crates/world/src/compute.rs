@@ -3,7 +3,7 @@
 use crate::{Exposed, Fault, Ticket};
 use hyperslab_layout::{Region, nests};
 
-/// What a piece of work costs, told beside the work itself so that a simulated machine can charge for it.
+/// What a piece of work costs, for which a simulated machine charges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
     /// Copying between strided memories, perhaps converting.

@@ -16,7 +16,7 @@ pub(super) const BUFFER_BYTES: u64 = 256 << 10;
 pub(super) const GAP_BYTES_MAX: u64 = 2048;
 
 /// Most tiles that wait in the buffer, so that what is noted of them stays as small as it, however short they are.
-const WAITING_MAX: usize = 4096;
+const WAITING_MAX: usize = BUFFER_BYTES as usize / size_of::<Waiting>();
 
 thread_local! {
     /// The buffer of this thread, while nobody has it.

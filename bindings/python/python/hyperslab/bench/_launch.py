@@ -25,6 +25,8 @@ __all__ = ["about", "end", "file_system", "find_mpiexec", "launch", "measure_tas
 
 #: How long a launcher has to end its ranks before all are killed.
 ENDING_SECONDS = 5.0
+#: How often whoever waits for a launcher looks whether somebody wants it to end.
+LOOK_SECONDS = 1.0
 #: A longer path of the usual folder for temporary files leaves too little for the names of sockets below it [B].
 SESSION_PATH_BYTES_MAX = 40
 
@@ -102,8 +104,7 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float = math.i
         subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as running,
     ):
         try:
-            # With a limit, if only infinity, it looks around meanwhile: without, a signal just before would not end it.
-            status = running.wait(limit_seconds)
+            status = _status(running, limit_seconds)
         except BaseException as expired:
             end(running)
             # Whoever was interrupted or told to end does so.
@@ -116,6 +117,16 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float = math.i
     if status != 0:
         message = f"the measurement on {ranks} ranks ended with status {status}: {shlex.join(command)}"
         raise hs.PeerError(message)
+
+
+def _status(running: subprocess.Popen[Any], limit_seconds: float) -> int:
+    """With what it ends, in time. A signal that comes just before a wait does not end that, so each is short."""
+    until = time.monotonic() + limit_seconds
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return running.wait(LOOK_SECONDS)
+        if time.monotonic() > until:
+            raise subprocess.TimeoutExpired(running.args, limit_seconds)
 
 
 def end(launcher: subprocess.Popen[Any]) -> None:

@@ -134,7 +134,8 @@ class Transfer:
         case = self.case
         opened: dict[str, Any] = {"comm": self._comm, "durable": durable, **options}
         about = held.about
-        if np.dtype(case.memory_dtype) != np.dtype(case.dtype):
+        # A rank without a box does not know the type, so programs say it on all.
+        if np.dtype(case.memory_dtype) != np.dtype(case.dtype) or isinstance(held.held, hs.Boxes):
             about["dtype"] = case.dtype
         if case.target == "raw":
             with hs.open_raw(self._path, "w", order=case.order, header=self._header, **opened) as file:
