@@ -122,11 +122,10 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float = math.i
 def _status(running: subprocess.Popen[Any], limit_seconds: float) -> int:
     """With what it ends, in time. A signal that comes just before a wait does not end that, so each is short."""
     until = time.monotonic() + limit_seconds
-    while True:
+    while (left := until - time.monotonic()) > 0:
         with suppress(subprocess.TimeoutExpired):
-            return running.wait(LOOK_SECONDS)
-        if time.monotonic() > until:
-            raise subprocess.TimeoutExpired(running.args, limit_seconds)
+            return running.wait(min(LOOK_SECONDS, left))
+    raise subprocess.TimeoutExpired(running.args, limit_seconds)
 
 
 def end(launcher: subprocess.Popen[Any]) -> None:
