@@ -23,6 +23,9 @@ pub trait Codec: fmt::Debug + Send + Sync {
     /// Most bytes \[B\] that are stored for a chunk of so many.
     fn encoded_bytes_max(&self, plain_bytes: u64) -> u64;
 
+    /// Whether it takes the work of a compressor; without, it sums, swaps or moves bytes, which goes about as fast as copies.
+    fn compresses(&self) -> bool;
+
     /// What its format makes the same codec of, on another rank. Codecs of equal bytes do the same.
     fn to_bytes(&self) -> Vec<u8>;
 

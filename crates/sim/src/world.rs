@@ -316,7 +316,7 @@ impl Compute for RankWorld {
         let (kind, ns) = match cost {
             Cost::Copy { bytes, runs } => (Work::Copy, machine.copying_ns(bytes, runs)),
             Cost::Fill { bytes } => (Work::Copy, machine.copying_ns(bytes, 1)),
-            Cost::Code { bytes } => (Work::Code, bytes as f64 * 1e9 / machine.profile.processor.code_rate),
+            Cost::Code { bytes, compresses } => (Work::Code, machine.profile.processor.coding_ns(bytes, compresses)),
         };
         let processor = machine.processor(self.rank);
         let end = machine.work(processor, kind, ns);
@@ -324,7 +324,7 @@ impl Compute for RankWorld {
         machine.kernel.at(end, move |machine| {
             let result = match cost {
                 _ if machine.carries_bytes => work.run(),
-                Cost::Code { bytes } => Ok(vec![0; bytes as usize]),
+                Cost::Code { bytes, .. } => Ok(vec![0; bytes as usize]),
                 _ => Ok(Vec::new()),
             };
             machine.note(|| format!("{rank} computed"));

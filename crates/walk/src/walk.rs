@@ -503,7 +503,7 @@ impl Walk {
             _ if self.fault.is_some() => self.finish(party, lane, id, Ok(())),
             Action::Copy { .. } | Action::Fill { .. } | Action::Encode { .. } | Action::Decode { .. } => {
                 let work = self.computation(world, party, action)?;
-                if let Computation::Other(Cost::Code { bytes }, _) = work {
+                if let Computation::Other(Cost::Code { bytes, .. }, _) = work {
                     self.coding.begin(Coded::Copy(ticket), bytes as usize);
                 }
                 world.compute().submit(ticket, work);

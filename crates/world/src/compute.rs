@@ -18,10 +18,12 @@ pub enum Cost {
         /// Bytes written.
         bytes: u64,
     },
-    /// Compressing or decompressing a chunk.
+    /// Encoding or decoding a chunk.
     Code {
-        /// Bytes on the uncompressed side.
+        /// Bytes of its elements.
         bytes: u64,
+        /// Whether they are compressed, and not only summed or moved.
+        compresses: bool,
     },
 }
 

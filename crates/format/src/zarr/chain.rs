@@ -77,6 +77,10 @@ impl Codec for Chain {
         encoded_bytes_max(&self.0, plain_bytes)
     }
 
+    fn compresses(&self) -> bool {
+        compresses(&self.0)
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let one = |codec: &BytesCodec| {
             let (kind, choices, numbers) = match *codec {
@@ -99,6 +103,11 @@ impl Codec for Chain {
     fn index(&self) -> Option<&dyn ShardIndex> {
         None
     }
+}
+
+/// Whether one of these codecs is a compressor.
+pub(super) fn compresses(chain: &[BytesCodec]) -> bool {
+    !chain.iter().all(|codec| matches!(codec, BytesCodec::Crc32c | BytesCodec::Shuffle { .. } | BytesCodec::Fletcher32))
 }
 
 pub(super) fn told(error: Error) -> CodecError {

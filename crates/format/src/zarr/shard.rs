@@ -4,7 +4,9 @@
 //! nothing but the fill value are left out, as they are where an array ends inside of a shard.
 
 use super::bytes_codec::BytesCodec;
-use super::chain::{CHECKSUM_BYTES, Chain, decode, decode_within, encode, encoded_bytes_max, told, without_checksum};
+use super::chain::{
+    CHECKSUM_BYTES, Chain, compresses, decode, decode_within, encode, encoded_bytes_max, told, without_checksum,
+};
 use super::codecs::{Codecs, Sharding};
 use super::policy::{DEPTH_MAX, SHARD_CHUNKS_MAX};
 use crate::error::{Context, Error};
@@ -338,6 +340,14 @@ impl Codec for ShardCodec {
 
     fn encoded_bytes_max(&self, _plain_bytes: u64) -> u64 {
         encoded_bytes_max(&self.chain, self.packed_bytes_max())
+    }
+
+    fn compresses(&self) -> bool {
+        let inside = match &self.inside {
+            Innards::Chain(chain) => compresses(chain),
+            Innards::Shards(nested) => nested.compresses(),
+        };
+        inside || compresses(&self.chain)
     }
 
     fn to_bytes(&self) -> Vec<u8> {

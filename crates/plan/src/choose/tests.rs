@@ -239,6 +239,10 @@ impl Codec for Twice {
         2 * plain_bytes
     }
 
+    fn compresses(&self) -> bool {
+        false
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -204,10 +204,6 @@ impl<'a> Costs<'a> {
         self.measured().map_or(0.0, |measured| bytes * 1e9 / measured.neighbours.rate)
     }
 
-    pub(super) fn code_ns(&self, bytes: u64) -> f64 {
-        bytes as f64 * 1e9 / self.profile().processor.code_rate
-    }
-
     /// What copying the data of a message takes.
     fn moved_ns(&self, moved: Moved) -> f64 {
         self.copy_ns(moved.bytes, 0) + self.runs_ns(moved.runs, moved.words, moved.planes)

@@ -177,7 +177,9 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {
     let many = 1.0 + round.more;
     let planning = costs.planning_ns(round.steps, (round.pieces as f64 * many) as u64);
-    let own = costs.copied_ns(round.copied) + costs.copied_ns(round.filled) + costs.code_ns(round.coded);
+    let processor = &costs.profile().processor;
+    let coded_ns = processor.coding_ns(round.compressed, true) + processor.coding_ns(round.summed, false);
+    let own = costs.copied_ns(round.copied) + costs.copied_ns(round.filled) + coded_ns;
     let slots: f64 = messages.iter().map(|(_, message)| message.slot_ns).sum();
     let asks: f64 = messages.iter().map(|(_, message)| message.ask_ns).sum();
     let parts: Vec<(f64, f64)> =

@@ -10,7 +10,7 @@ use crate::rounds::Rounds;
 use crate::strategy::Parameters;
 use crate::transfer::{Direction, PAGE_BYTES, Spread, Transfer, TransferArray};
 use crate::units::Units;
-use hyperslab_layout::{Axis, Object, Region, View, dense_strides, nests};
+use hyperslab_layout::{Axis, Codec, Object, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -62,14 +62,21 @@ pub(super) struct Round {
     /// Copies on this rank, and copies that take as long as what is filled.
     pub(super) copied: Copied,
     pub(super) filled: Copied,
-    /// Bytes compressed or decompressed.
-    pub(super) coded: u64,
+    /// Bytes of elements that a codec compresses or decompresses, and that one sums, or only moves.
+    pub(super) compressed: u64,
+    pub(super) summed: u64,
     pub(super) requests: SmallVec<[Request; 2]>,
     /// How many more messages there are than were looked at, in all over those: a round may have very many.
     pub(super) more: f64,
 }
 
 impl Round {
+    /// A step that encodes or decodes elements.
+    fn code(&mut self, bytes: u64, codec: &dyn Codec) {
+        self.steps += 1;
+        *(if codec.compresses() { &mut self.compressed } else { &mut self.summed }) += bytes;
+    }
+
     /// What it moves of users' arrays: by messages and copies, or straight from memory to storage \[B\].
     fn moved_bytes(&self) -> f64 {
         let sent: u64 = self.messages.iter().map(|moved| moved.bytes).sum();
@@ -309,7 +316,7 @@ impl Reader<'_> {
     /// Completes the only round, whose clients were too many to look at all of them.
     fn complete(&mut self, storage: Vec<Step>) {
         let Some(cut) = self.rounds.pop() else { return };
-        self.rounds.push(Round { requests: SmallVec::new(), coded: 0, ..cut });
+        self.rounds.push(Round { requests: SmallVec::new(), compressed: 0, summed: 0, ..cut });
         storage.into_iter().for_each(|step| self.step(step));
         let Some(round) = self.rounds.last_mut() else { return };
         let stored: u64 = round.requests.iter().map(|request| request.bytes).sum();
@@ -343,16 +350,14 @@ impl Reader<'_> {
                 round.filled.runs += 1;
             }
             // Encoded objects are taken to be as large as their elements.
-            Action::Encode { region, from: Place::Slot(_, view), .. } => {
+            Action::Encode { region, from: Place::Slot(_, view), codec, .. } => {
                 let bytes = region.elements() * view.element.bytes();
-                round.steps += 1;
-                round.coded += bytes;
+                round.code(bytes, codec.as_ref());
                 round.requests.push(Request::object(bytes, true, self.memories.single));
             }
-            Action::Decode { region, to: Place::Slot(_, view), .. } => {
+            Action::Decode { region, to: Place::Slot(_, view), codec, .. } => {
                 let bytes = region.elements() * view.element.bytes();
-                round.steps += 1;
-                round.coded += bytes;
+                round.code(bytes, codec.as_ref());
                 round.requests.push(Request { file: shared, ..Request::object(bytes, false, self.memories.single) });
             }
             Action::Put { replace, .. } => {

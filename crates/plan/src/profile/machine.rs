@@ -63,6 +63,14 @@ pub struct Processor {
     pub piece_ns: f64,
 }
 
+impl Processor {
+    /// What encoding or decoding so many bytes of elements takes \[ns\]: where nothing compresses them, a copy, and another to
+    /// or from its place.
+    pub fn coding_ns(&self, bytes: u64, compresses: bool) -> f64 {
+        bytes as f64 * 1e9 * if compresses { 1.0 / self.code_rate } else { 2.0 / self.copy_rate }
+    }
+}
+
 /// Costs of messages on the processors at both ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Messages {

@@ -56,8 +56,9 @@ impl Walk {
             Action::Encode { region, from, codec, .. } => {
                 let (memory, view) = self.place(world, party, &from)?;
                 let bytes = region.elements() * view.element.bytes();
+                let cost = Cost::Code { bytes, compresses: codec.compresses() };
                 let job = move || codec.encode(&memory.to_vec(view.base as u64, bytes), "a chunk").map_err(coding);
-                Ok(Computation::Other(Cost::Code { bytes }, Box::new(job)))
+                Ok(Computation::Other(cost, Box::new(job)))
             }
             Action::Decode { register, object, codec, region, to, absent } => {
                 let (memory, view) = self.place(world, party, &to)?;
@@ -66,12 +67,13 @@ impl Walk {
                     return Ok(filling(region, memory, view, absent));
                 };
                 let object = Root::full_of(&self.roots, &object);
+                let cost = Cost::Code { bytes, compresses: codec.compresses() };
                 let job = move || {
                     let decoded = codec.decode(&encoded, bytes, &object).map_err(coding)?;
                     memory.write_bytes(view.base as u64, &decoded);
                     Ok(Vec::new())
                 };
-                Ok(Computation::Other(Cost::Code { bytes }, Box::new(job)))
+                Ok(Computation::Other(cost, Box::new(job)))
             }
             other => unreachable!("{other:?} is not work for the processor"),
         }

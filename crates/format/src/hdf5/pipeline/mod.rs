@@ -297,6 +297,10 @@ impl Codec for Pipeline {
         self.0.iter().fold(plain_bytes, |bytes, step| step.bytes_max(bytes))
     }
 
+    fn compresses(&self) -> bool {
+        !self.0.iter().all(|step| matches!(step, FilterStep::Shuffle(_) | FilterStep::Fletcher32))
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let one = |step: &FilterStep| {
             let (number, value) = step.number_and_value();
