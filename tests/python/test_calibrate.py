@@ -33,7 +33,6 @@ BOUNDS = {
     "messages.send": (0, 1e-1),
     "processor.turn": (0, 1e-6),
     "processor.touch_rate": (1e6, 1e12),
-    "processor.cache": (1e4, 1e10),
     "measured.neighbours.message": (0, 1e-1),
     "measured.neighbours.rate": (1e7, 1e12),
     "measured.neighbours.wake": (1e-7, 1),
@@ -67,9 +66,7 @@ def check(path: Path) -> dict[str, hs.Constant]:
     for key, (low, high) in BOUNDS.items():
         constant = constants[key]
         assert low <= value(constant.value) <= high, (key, constant)
-        # The system tells it.
-        origin = "public" if key == "processor.cache" else "measured"
-        assert constant.origin == origin, (key, constant)
+        assert constant.origin == "measured", (key, constant)
     assert sum(constant.origin == "measured" for constant in constants.values()) > 40
     array = {"shape": [64, 64], "mesh": [2, 2], "dims": ["block", "block"]}
     result = hs.simulate(path, [{"transfer": {"write": True, "arrays": [array], "sync": True}}], clients=4)

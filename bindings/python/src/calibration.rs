@@ -68,12 +68,6 @@ pub(crate) fn default_profile() -> &'static str {
     profile::DEFAULT
 }
 
-/// A core's share of the last level of the processor's cache, if the system tells \[B\].
-#[pyfunction]
-pub(crate) fn cache_bytes() -> Option<u64> {
-    profile::cache_bytes()
-}
-
 /// Where the profile of this process is looked for, if at all.
 #[pyfunction]
 pub(crate) fn profile_path() -> Option<PathBuf> {

@@ -36,7 +36,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calibration::measure_alone, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::measure_together, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::identity, module)?)?;
-    module.add_function(wrap_pyfunction!(calibration::cache_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::default_profile, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::profile_path, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::profile_at_hand, module)?)?;

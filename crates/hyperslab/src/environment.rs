@@ -89,27 +89,6 @@ pub(crate) fn ranks_per_node() -> Option<u32> {
     LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// What a core has of the largest level of the processor's cache, which cores may share \[B\].
-pub fn cache_bytes() -> Option<u64> {
-    let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
-    let share = |entry: std::io::Result<std::fs::DirEntry>| {
-        let path = entry.ok()?.path();
-        let told = |name: &str| std::fs::read_to_string(path.join(name)).ok();
-        let bytes = told("size")?.trim().strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)?;
-        Some(bytes / listed(told("shared_cpu_list")?.trim())?)
-    };
-    caches.filter_map(share).max()
-}
-
-/// How many processors are in a list of the system's, such as `0-3,8`.
-fn listed(list: &str) -> Option<u64> {
-    let of = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
-    };
-    list.split(',').map(of).sum::<Option<u64>>().filter(|&count| count > 0)
-}
-
 /// The memory of this node, or what its processes are given of it \[B\]. Asked once.
 pub(crate) fn memory_bytes() -> Option<u64> {
     static BYTES: OnceLock<Option<u64>> = OnceLock::new();
@@ -147,13 +126,6 @@ pub(crate) fn ranks_here(processes: bool, ranks: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn processors_in_a_list_are_counted() {
-        let counts = ["0", "0-1", "0-3,8", "0,2,4-5", "", "3-1", "a"].map(listed);
-        assert_eq!(counts, [Some(1), Some(2), Some(5), Some(4), None, None, None]);
-        assert!(cache_bytes().is_none_or(|bytes| bytes >= 1 << 10));
-    }
 
     #[test]
     fn the_place_follows_from_the_environment() {

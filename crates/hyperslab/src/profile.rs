@@ -3,7 +3,6 @@
 //! A model is only as good as its numbers, and bad numbers must not make a transfer fail. So whatever is wrong with a
 //! profile is a warning, and where it cannot be used, a stated default takes its place.
 
-pub use crate::environment::cache_bytes;
 use crate::environment::{self, PROFILE};
 use crate::stderr;
 pub use hyperslab_plan::profile::BUILT_IN as DEFAULT;
@@ -36,16 +35,6 @@ pub struct Found {
     pub warnings: Vec<String>,
 }
 
-impl Found {
-    /// The built-in profile with what this machine says of itself without being measured.
-    fn of_this_machine(mut self) -> Found {
-        if let Some(bytes) = environment::cache_bytes().filter(|_| self.is_default) {
-            Arc::make_mut(&mut self.profile).processor.cache_bytes = bytes;
-        }
-        self
-    }
-}
-
 /// Where the profile of this process is looked for: `HYPERSLAB_PROFILE`, or else `hyperslab/machine.toml` below
 /// `XDG_CONFIG_HOME`, or else below `.config` in the home directory. `None` where there shall be none, or no such place.
 pub fn path() -> Option<PathBuf> {
@@ -55,7 +44,7 @@ pub fn path() -> Option<PathBuf> {
 /// Looks for the profile and reads it. Never fails.
 pub fn load() -> Found {
     let (named, path) = environment::profile();
-    path.map_or_else(|| built_in(Vec::new()), |path| load_from(&path, named, &host_identity()).of_this_machine())
+    path.map_or_else(|| built_in(Vec::new()), |path| load_from(&path, named, &host_identity()))
 }
 
 /// Reads the profile at `path`, of the machine `here`. Nothing there is worth a warning if somebody named it.

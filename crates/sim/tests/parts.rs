@@ -30,7 +30,6 @@ fn free() -> Profile {
             run_ns: 0.0,
             turn_ns: 0.0,
             touch_rate: 1e18,
-            cache_bytes: 0,
             code_rate: 1e18,
             step_ns: 0.0,
             piece_ns: 0.0,

@@ -399,8 +399,6 @@ def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str
     it.word("name", re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-") or "here")
     it.word("description", f"{host}: {processor}, {cores} cores, {system}, {file_system}")
     it.measured("nodes.cores_per_node", cores, "processors that ranks may use")
-    if cache := _core.cache_bytes():
-        it.put("processor.cache", _size_text(cache), "public: what Linux says of this node's processor, over its cores")
     it.measured("nodes.ranks_per_node", launched["ranks_per_node"], "most ranks of a node that measured together")
     words = {"host": host, "processor": processor, "system": system, "file_system": file_system}
     for key, value in (words | {"library": hs.__version__, "date": it.how}).items():

@@ -132,7 +132,7 @@ impl Busy {
                 }
             }
             if request.write && !costs.past_cache(request) {
-                let bytes = request.bytes as f64 * stored_all;
+                let bytes = costs.cached_bytes(request) * stored_all;
                 self.cached_bytes += bytes;
                 if costs.is_sent_on(request) {
                     self.sent.bytes += bytes;

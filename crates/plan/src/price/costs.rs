@@ -199,9 +199,10 @@ impl<'a> Costs<'a> {
         ways * self.memory_ns(bytes)
     }
 
-    /// What so many bytes take one way between memory and the processor's cache; nothing on imagined machines.
+    /// What so many bytes take one way between memory and the processor's cache, where a copy takes both; nothing on imagined
+    /// machines.
     fn memory_ns(&self, bytes: f64) -> f64 {
-        self.measured().map_or(0.0, |measured| bytes * 1e9 / measured.neighbours.rate)
+        self.measured().map_or(0.0, |measured| 0.5 * bytes * 1e9 / measured.neighbours.rate)
     }
 
     /// What copying the data of a message takes.
@@ -236,10 +237,8 @@ impl<'a> Costs<'a> {
                 false => self.moved_ns(moved),
             };
         } else {
-            // A run shorter than a line of the processor's cache moves the line; it comes once where the next message finds the
-            // rest of it still there.
-            let stays = moved.array_room <= self.profile().processor.cache_bytes;
-            let lines = if stays { bytes } else { bytes.max((moved.array_lines * LINE_BYTES) as f64) };
+            // A run shorter than a line of the processor's cache moves the line.
+            let lines = bytes + (moved.array_part_lines() * LINE_BYTES) as f64;
             let (slot_side, array_side) = self.packed_ns(bytes);
             let are_words = bytes <= array_runs * WORD_BYTES as f64;
             let (words, planes) = if are_words { (moved.array_runs, moved.planes) } else { (0, 0) };
@@ -473,6 +472,12 @@ impl<'a> Costs<'a> {
         self.measured().filter(|_| self.write).map_or(0.0, |measured| measured.files.rename_ns)
     }
 
+    /// What a request leaves in the cache: its bytes, and as many more as are made durable in the time that its folios take.
+    pub(super) fn cached_bytes(&self, request: &Request) -> f64 {
+        let more = |measured: &Measured| folios_ns(&measured.files, request) * measured.files.sync_rate / 1e9;
+        request.bytes as f64 + self.measured().map_or(0.0, more)
+    }
+
     /// Whether what a request writes to the cache is sent to the disk at once, where it shall be durable.
     pub(super) fn is_sent_on(&self, request: &Request) -> bool {
         !request.replace && !request.direct && request.bytes >= SENT_ON_BYTES_MIN && request.gaps <= request.bytes
@@ -498,6 +503,12 @@ fn direct_rate(costs: &Files, request: &Request) -> Option<f64> {
     rate.filter(|_| request.direct && long)
 }
 
+/// What more folios than ranges take, when they are written to the cache, and again when they are sent to the disk: each about
+/// as long as a further range \[ns\].
+fn folios_ns(costs: &Files, request: &Request) -> f64 {
+    request.folios.saturating_sub(request.ranges) as f64 * costs.write_range_ns
+}
+
 /// A request to the file system of this machine, through its cache.
 fn at_hand(costs: &Files, request: &Request) -> Stored {
     let (bytes, runs, ranges) = (request.bytes as f64, request.runs as f64, request.ranges.max(1));
@@ -507,7 +518,7 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
         let named = if chunk { costs.create_ns + if request.replace { costs.rename_ns } else { 0.0 } } else { 0.0 };
         let rate = if request.kept { costs.write_rate_kept } else { costs.write_rate };
         let call = costs.write_ns + (calls - 1.0).max(0.0) * costs.write_range_ns + bytes * 1e9 / rate;
-        let call = call + (runs - calls).max(0.0) * costs.gather_ns;
+        let call = call + (runs - calls).max(0.0) * costs.gather_ns + folios_ns(costs, request);
         // A directory lets one in at a time.
         let lock_ns = match chunk {
             true if request.alone => 0.0,

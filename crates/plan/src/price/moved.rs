@@ -20,9 +20,8 @@ pub(super) struct Moved {
     pub(super) planes: u64,
     /// The same in the user's array, whose elements may be of another type.
     pub(super) array_bytes: u64,
-    /// Lines of the processor's cache there that these bytes touch, and how much of a cache they take \[B\].
+    /// Lines of the processor's cache there that these bytes touch.
     pub(super) array_lines: u64,
-    pub(super) array_room: u64,
     /// Runs that lie together there, whatever they do in the slot: of a transposed piece far fewer.
     pub(super) array_runs: u64,
     /// Lines of the processor's cache in the slot of which these bytes touch only a part, where slots do not stay in the cache.
@@ -32,8 +31,13 @@ pub(super) struct Moved {
 impl Moved {
     pub(super) fn nothing(peer: u32) -> Moved {
         let (bytes, runs, words, planes) = (0, 0, 0, 0);
-        let (array_bytes, array_lines, array_room, array_runs) = (0, 0, 0, 0);
-        Moved { peer, bytes, runs, words, planes, array_bytes, array_lines, array_room, array_runs, slot_part_lines: 0 }
+        let (array_bytes, array_lines, array_runs) = (0, 0, 0);
+        Moved { peer, bytes, runs, words, planes, array_bytes, array_lines, array_runs, slot_part_lines: 0 }
+    }
+
+    /// Lines of the user's array of which this moves a part, beyond those that it would fill.
+    pub(super) fn array_part_lines(&self) -> u64 {
+        self.array_lines.saturating_sub(self.array_bytes / LINE_BYTES)
     }
 
     pub(super) fn add(&mut self, region: &Region, array: &View, (slot, kept): (&View, bool)) {
@@ -57,11 +61,9 @@ impl Moved {
                 self.planes += runs / plane.max(1);
             }
             self.array_runs += array_runs;
-            let (lines, room) = Stretches::lines(nest.loops.iter().map(|l| (l.count, l.a)), sizes.0);
-            self.array_lines += lines;
-            self.array_room += room;
+            self.array_lines += Stretches::lines(nest.loops.iter().map(|l| (l.count, l.a)), sizes.0);
             if !kept {
-                let (lines, _) = Stretches::lines(nest.loops.iter().map(|l| (l.count, l.b)), sizes.1);
+                let lines = Stretches::lines(nest.loops.iter().map(|l| (l.count, l.b)), sizes.1);
                 self.slot_part_lines += lines.saturating_sub(nest.elements() * sizes.1 / LINE_BYTES);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::classes::Class;
 use super::moved::{Copied, Moved};
-use super::stretches::{LINE_BYTES, Stretches};
+use super::stretches::{self, Stretches};
 use super::terms::{Effort, Memory, MemoryLayout, Priced};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
@@ -35,6 +35,8 @@ pub(super) struct Request {
     pub(super) runs: u64,
     /// Bytes of the object between the ranges \[B\].
     pub(super) gaps: u64,
+    /// Folios in which the system's cache keeps it.
+    pub(super) folios: u64,
     /// Stretches of ranges with short gaps between, over which reads go, and the bytes of these gaps \[B\].
     pub(super) stretches: u64,
     pub(super) short_gaps: u64,
@@ -107,8 +109,6 @@ pub(super) struct Memories {
     laid: Vec<Option<MemoryLayout>>,
     /// Ranks that share a core.
     sharers: u64,
-    /// Memory that stays in the cache of a core that nobody else uses \[B\].
-    cache_bytes: u64,
     /// Whether each array has one chunk.
     single: bool,
     tiles: Vec<Option<Tiles>>,
@@ -117,17 +117,17 @@ pub(super) struct Memories {
 
 impl Memories {
     pub(super) fn new(class: &Class, memory: Memory<'_>, priced: Priced<'_>) -> Memories {
-        let Priced { machine, profile } = priced;
         let (transfer, tiles) = (class.some.clone(), class.tiles.clone());
         let laid = class.members.iter().map(|&number| memory(number)).collect();
-        let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
         let one = |ask: &TransferArray| {
             let chunk = ask.stored.chunk().filter(|_| ask.stored.has_object_for_each_chunk());
             chunk.is_some_and(|chunk| chunk.iter().zip(&ask.stored.shape).all(|(chunk, extent)| chunk >= extent))
         };
         let single = transfer.asks.iter().all(one);
-        let (sharers, cache_bytes) = (u64::from(sharers.max(1)), profile.processor.cache_bytes);
-        Memories { transfer, laid, sharers, cache_bytes, single, tiles, known: RefCell::default() }
+        let machine = priced.machine;
+        let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
+        let sharers = u64::from(sharers.max(1));
+        Memories { transfer, laid, sharers, single, tiles, known: RefCell::default() }
     }
 
     /// A rank's part up to this size stays in the processor's cache \[B\].
@@ -135,14 +135,13 @@ impl Memories {
         CACHED_BYTES / self.sharers
     }
 
-    /// Lines of a user's array of which a copy of a rank's own moves a part, where they do not stay in the cache; of lines that
-    /// are only read, half as many. What is left of them moves next, while few enough are still there: nobody interrupts.
+    /// Lines of a user's array of which a copy of a rank's own moves a part, of an array that does not stay in the cache; of lines
+    /// that are only read, half as many.
     fn part_lines(&self, moved: &Moved, array_bytes: u64) -> u64 {
-        if array_bytes <= self.cached_bytes() || moved.array_room <= self.cache_bytes {
+        if array_bytes <= self.cached_bytes() {
             return 0;
         }
-        // Those that what is moved would fill come anyway.
-        let part = moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
+        let part = moved.array_part_lines();
         if self.transfer.direction == Direction::Write { part.div_ceil(2) } else { part }
     }
 
@@ -450,8 +449,10 @@ impl Reader<'_> {
         let bytes = region.elements() * each;
         let runs = nests(region, &here, there).map(|nest| nest.runs(each, each)).sum();
         let (mut ranges, mut hull, mut stretches, mut short_gaps) = (0, (i64::MAX, i64::MIN), 0, 0);
+        let mut folios = 0;
         for nest in nests(region, there, there) {
             ranges += nest.runs(each, each);
+            folios += stretches::folios(&nest, each);
             let found = Stretches::of(nest.loops.iter().map(|l| (l.count, l.b)), each, SIEVED_GAP_BYTES);
             (stretches, short_gaps) = (stretches + found.count, short_gaps + found.gaps);
             let (low, high) = nest.hull_b(each).unwrap_or_default();
@@ -467,7 +468,7 @@ impl Reader<'_> {
         let kept = self.kept && undisturbed && matches!(place, Place::Slot(..));
         let alone = self.memories.single;
         let ranged =
-            Request { file, ranges, runs, gaps, stretches, short_gaps, ..Request::object(bytes, write, alone) };
+            Request { file, ranges, runs, gaps, folios, stretches, short_gaps, ..Request::object(bytes, write, alone) };
         Some(Request { direct, at_page, replace, checked, kept, ..ranged })
     }
 
@@ -492,7 +493,7 @@ impl Request {
     /// An object that is moved whole.
     fn object(bytes: u64, write: bool, alone: bool) -> Request {
         let (direct, at_page, replace, checked, kept) = (false, true, false, false, false);
-        let (ranges, runs, gaps, stretches, short_gaps) = (1, 1, 0, 1, 0);
+        let (ranges, runs, gaps, folios, stretches, short_gaps) = (1, 1, 0, 1, 1, 0);
         Request {
             file: None,
             write,
@@ -500,6 +501,7 @@ impl Request {
             ranges,
             runs,
             gaps,
+            folios,
             stretches,
             short_gaps,
             direct,

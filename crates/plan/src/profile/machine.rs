@@ -53,8 +53,6 @@ pub struct Processor {
     pub turn_ns: f64,
     /// Rate of touching memory that a process has not had before, all of whose pages the system finds and clears \[B/s\].
     pub touch_rate: f64,
-    /// Memory that stays in the processor's cache: a core's share of the last level \[B\].
-    pub cache_bytes: u64,
     /// Rate of compressing and decompressing \[B/s\].
     pub code_rate: f64,
     /// Making a step of a program: for Panda, finding the clients that overlap a subchunk, once a subchunk \[ns\].

@@ -103,11 +103,6 @@ fn time_or(it: &mut Document<'_>, key: &'static str, otherwise_ns: f64) -> Resul
     if it.has(key) { it.time(key) } else { Ok(otherwise_ns) }
 }
 
-/// A size that profiles written before it was asked for do not have.
-fn size_or(it: &mut Document<'_>, key: &'static str, otherwise: u64) -> Result<u64, ProfileError> {
-    if it.has(key) { it.size(key) } else { Ok(otherwise) }
-}
-
 /// A rate that profiles written before it was measured do not have.
 fn rate_or(it: &mut Document<'_>, key: &'static str, otherwise: f64) -> Result<f64, ProfileError> {
     Ok(rate_if_any(it, key)?.unwrap_or(otherwise))
@@ -147,7 +142,6 @@ fn processor(it: &mut Document<'_>) -> Result<Processor, ProfileError> {
         run_ns,
         turn_ns: time_or(it, "processor.turn", run_ns)?,
         touch_rate: rate_or(it, "processor.touch_rate", copy_rate)?,
-        cache_bytes: size_or(it, "processor.cache", 4 << 20)?,
         code_rate: it.rate("processor.code_rate")?,
         step_ns: it.time("processor.step")?,
         piece_ns: it.time("processor.piece")?,
