@@ -18,6 +18,7 @@
 mod busy;
 mod classes;
 mod costs;
+mod folios;
 mod imagined;
 mod look;
 mod moved;

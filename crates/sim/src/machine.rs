@@ -20,7 +20,7 @@ pub enum Work {
     Message,
     /// Copies and fills on one rank.
     Copy,
-    /// Compressing and decompressing.
+    /// Encoding and decoding.
     Code,
     /// Calls of the file system.
     Call,

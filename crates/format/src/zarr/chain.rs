@@ -345,6 +345,13 @@ mod tests {
     }
 
     #[test]
+    fn chains_that_only_sum_or_move_bytes_do_not_compress() {
+        let (shuffle, gzip) = (BytesCodec::Shuffle { element_bytes: 8 }, BytesCodec::Gzip { level: 1 });
+        assert!(!compresses(&[]) && !compresses(&[shuffle, BytesCodec::Fletcher32, BytesCodec::Crc32c]));
+        assert!(compresses(&[shuffle, gzip, BytesCodec::Crc32c]) && Chain::of(&[gzip]).compresses());
+    }
+
+    #[test]
     fn chunks_round_trip_within_their_bound() {
         let mut random = fastrand::Rng::with_seed(7);
         for codecs in chains() {

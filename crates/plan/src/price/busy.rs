@@ -84,10 +84,11 @@ pub(super) struct Busy {
     alone_ns: Option<f64>,
     /// What processors of all ranks do in the first exchange of all that write.
     first_ns: f64,
-    /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes.
+    /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes,
+    /// with what their folios take besides.
     chunks: BTreeMap<u32, f64>,
     chunks_of_all: f64,
-    cached_bytes: f64,
+    synced_bytes: f64,
     sent: Sent,
 }
 
@@ -132,8 +133,8 @@ impl Busy {
                 }
             }
             if request.write && !costs.past_cache(request) {
-                let bytes = costs.cached_bytes(request) * stored_all;
-                self.cached_bytes += bytes;
+                let bytes = costs.synced_bytes(request) * stored_all;
+                self.synced_bytes += bytes;
                 if costs.is_sent_on(request) {
                     self.sent.bytes += bytes;
                     self.sent.last_bytes = self.sent.last_bytes.max(request.bytes as f64 * first_piece(request));
@@ -287,7 +288,7 @@ impl Busy {
             // What all write may be less than it seems, and so less than a piece.
             let last_bytes = last_bytes.min(bytes);
             let sent = [(bytes - last_bytes, beside_ns.max(0.0)), (last_bytes, between_ns)];
-            return costs.sync_ns(files, most, self.cached_bytes, sent);
+            return costs.sync_ns(files, most, self.synced_bytes, sent);
         }
         // The last request is waited for in any case.
         let tails = busiest_disk(costs, &self.tails, self.all_tails_ns);

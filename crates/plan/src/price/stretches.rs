@@ -1,22 +1,6 @@
 //! Stretches of memory or of a file that loops visit with no large gap in between.
 
-use crate::transfer::PAGE_BYTES;
-use hyperslab_layout::Nest;
 use smallvec::SmallVec;
-
-/// Folios in which the system's cache keeps what a nest writes of a file, its side `b`. They are pages at a multiple of as
-/// many: a range that begins at a page has one, and any other about as many as its number of pages has binary digits. None
-/// is shorter than a page. Measured on ext4 with ranges of 4 KiB to 1 MiB and some bytes: they take longer than those that begin
-/// at a page by 1 us where they have 2 pages, 4 us with 4, 5 with 8, 6 with 16, 6 to 7 with more.
-pub(super) fn folios(nest: &Nest, element_bytes: u64) -> u64 {
-    let (ranges, bytes) = (nest.runs(element_bytes, element_bytes).max(1), nest.elements() * element_bytes);
-    let (range, page) = (bytes / ranges, PAGE_BYTES as i64);
-    let apart = nest.loops.iter().filter(|l| l.count > 1 && l.b.unsigned_abs() >= range);
-    let at_pages = nest.b % page == 0 && apart.map(|l| l.b).all(|step| step % page == 0);
-    let pages = (range / PAGE_BYTES).max(1);
-    let each = if at_pages { 1 } else { 1 + u64::from(pages.ilog2()) };
-    (ranges * each).min(bytes.div_ceil(PAGE_BYTES))
-}
 
 /// A line of the processor's cache \[B\].
 pub(super) const LINE_BYTES: u64 = 64;
@@ -94,21 +78,6 @@ mod tests {
         assert_eq!(Stretches::lines([(10, 1000), (32, 8)].into_iter(), 8), 40);
         assert_eq!(Stretches::lines([(16, 256), (32, 8)].into_iter(), 8), 64);
         assert_eq!(Stretches::lines([(1, 7)].into_iter(), 8), 1);
-    }
-
-    #[test]
-    fn folios_of_ranges_that_begin_between_pages_are_as_many_as_digits() {
-        use hyperslab_layout::Loop;
-        let ranges = |b: i64, loops: &[(u64, i64)]| {
-            let loops = loops.iter().map(|&(count, b)| Loop { count, a: b, b }).collect();
-            folios(&Nest { a: b, b, loops }, 8)
-        };
-        // 100 ranges of 16 KiB, at pages and between; of 100 B, 40 in a page; one of 1 MiB.
-        assert_eq!(ranges(0, &[(100, 1 << 17), (2048, 8)]), 100);
-        assert_eq!(ranges(8, &[(100, 1 << 17), (2048, 8)]), 300);
-        assert_eq!(ranges(0, &[(100, 20_000), (2048, 8)]), 300);
-        assert_eq!(ranges(0, &[(4096, 800), (13, 8)]), 104);
-        assert_eq!((ranges(0, &[(131_072, 8)]), ranges(8, &[(131_072, 8)])), (1, 9));
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::strategy::Strategy;
 use crate::transfer::{Direction, Exchange, Spread, TransferArray};
 use hyperslab_layout::stored::{Change, Coding, Keys, Stored};
 use hyperslab_layout::{
-    Axis, Dim, Distribution, ElementType, IndexSet, Kind, Listed, Policies, Section, Term, Triplet, View,
+    Axis, Codec, CodecError, Dim, Distribution, ElementType, IndexSet, Kind, Listed, Policies, Section, ShardIndex,
+    Term, Triplet, View,
 };
 
 const US: f64 = 1e3;
@@ -299,6 +300,86 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     ] {
         let other = sync(strategy, servers, exchange);
         assert!((other / one - 1.0).abs() < 1e-9, "{strategy} by {servers}: {other} ns, by one {one} ns");
+    }
+}
+
+/// Two ranks with half of each row of an array each, which is moved so.
+fn halves_of_rows(direction: Direction, shape: [u64; 2], stored: Stored) -> Price {
+    let spread = Spread::Regular(Distribution::new(&shape, &[2], &[Dim::Whole, Dim::Block]).unwrap());
+    let (section, memory) = (Section::whole(&shape), stored.element);
+    let ask = TransferArray { name: "a".into(), section, spread, memory, stored };
+    let policies = Policies::of(Durability::Now);
+    let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 2, policies });
+    let (profile, machine) = (built_in(), Machine { ranks_per_node: 2, cores_per_node: 2 });
+    let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+    let parameters = Parameters { strategy: Strategy::INDEPENDENT, ..Parameters::default() };
+    planner.price(&transfer, &parameters, &|_| None, Effort::CAREFUL)
+}
+
+/// 256 ranges of four pages of each rank, which lie in one folio each, or in three.
+#[test]
+fn ranges_between_folios_take_longer_to_write_and_to_sync() {
+    let shape = [256, 4096];
+    let at = |byte: u64| {
+        let stored = Stored::in_file(&shape, ElementType::native(Kind::Float64), "data", byte);
+        halves_of_rows(Direction::Write, shape, stored)
+    };
+    let (aligned, between) = (at(0), at(128));
+    let further = 2.0 * 256.0 * 2.0 * built_in().measured.unwrap().files.write_range_ns;
+    let more = |phase| between.phase(phase) - aligned.phase(phase);
+    let (written, synced) = (more(Phase::Storage), more(Phase::Sync));
+    // The file's lock lets one in at a time; a part of what is synced is sent while the rest is written.
+    assert!((0.5 * further..1.1 * further).contains(&written), "{written} ns of {further} ns");
+    assert!((0.2 * further..1.1 * further).contains(&synced), "{synced} ns of {further} ns");
+}
+
+#[derive(Debug)]
+struct Coded {
+    compresses: bool,
+}
+
+impl Codec for Coded {
+    fn encode(&self, plain: &[u8], _object: &str) -> Result<Vec<u8>, CodecError> {
+        Ok(plain.to_vec())
+    }
+
+    fn decode(&self, stored: &[u8], _plain_bytes: u64, _object: &str) -> Result<Vec<u8>, CodecError> {
+        Ok(stored.to_vec())
+    }
+
+    fn encoded_bytes_max(&self, plain_bytes: u64) -> u64 {
+        plain_bytes
+    }
+
+    fn compresses(&self) -> bool {
+        self.compresses
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn index(&self) -> Option<&dyn ShardIndex> {
+        None
+    }
+}
+
+#[test]
+fn codecs_that_do_not_compress_cost_two_copies() {
+    let (shape, chunk) = ([1024, 1024], [256, 512]);
+    let element = ElementType::native(Kind::Float64);
+    for direction in [Direction::Read, Direction::Write] {
+        let moving = |coding| {
+            let stored = Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), coding);
+            halves_of_rows(direction, shape, stored).moving_ns()
+        };
+        let coded = |compresses| moving(Coding::Encoded(Arc::new(Coded { compresses })));
+        let processor = built_in().processor;
+        let bytes = (1024 * 512 * 8) as f64 * 1e9;
+        let expected = bytes / processor.code_rate - 2.0 * bytes / processor.copy_rate;
+        let found = coded(true) - coded(false);
+        // A chunk is encoded while the one before it is written.
+        assert!((0.85..1.05).contains(&(found / expected)), "{direction:?}: {found} ns for {expected} ns");
     }
 }
 

@@ -1,8 +1,9 @@
 //! What one rank does, read off the beginning of its program.
 
 use super::classes::Class;
+use super::folios;
 use super::moved::{Copied, Moved};
-use super::stretches::{self, Stretches};
+use super::stretches::Stretches;
 use super::terms::{Effort, Memory, MemoryLayout, Priced};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
@@ -16,8 +17,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Largest gap that a read goes over instead of being two \[B\].
-const SIEVED_GAP_BYTES: u64 = 4096;
 /// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
 /// round to the next \[B\].
 const CACHED_BYTES: u64 = 4 << 20;
@@ -35,8 +34,8 @@ pub(super) struct Request {
     pub(super) runs: u64,
     /// Bytes of the object between the ranges \[B\].
     pub(super) gaps: u64,
-    /// Folios in which the system's cache keeps it.
-    pub(super) folios: u64,
+    /// Folios, over one a range, in which the system's cache keeps what is written.
+    pub(super) further_folios: u64,
     /// Stretches of ranges with short gaps between, over which reads go, and the bytes of these gaps \[B\].
     pub(super) stretches: u64,
     pub(super) short_gaps: u64,
@@ -449,11 +448,11 @@ impl Reader<'_> {
         let bytes = region.elements() * each;
         let runs = nests(region, &here, there).map(|nest| nest.runs(each, each)).sum();
         let (mut ranges, mut hull, mut stretches, mut short_gaps) = (0, (i64::MAX, i64::MIN), 0, 0);
-        let mut folios = 0;
+        let mut further_folios = 0;
         for nest in nests(region, there, there) {
             ranges += nest.runs(each, each);
-            folios += stretches::folios(&nest, each);
-            let found = Stretches::of(nest.loops.iter().map(|l| (l.count, l.b)), each, SIEVED_GAP_BYTES);
+            further_folios += if write { folios::further(&nest, each) } else { 0 };
+            let found = Stretches::of(nest.loops.iter().map(|l| (l.count, l.b)), each, PAGE_BYTES);
             (stretches, short_gaps) = (stretches + found.count, short_gaps + found.gaps);
             let (low, high) = nest.hull_b(each).unwrap_or_default();
             hull = (hull.0.min(low), hull.1.max(high));
@@ -467,8 +466,16 @@ impl Reader<'_> {
             self.memories.sharers == 1 || self.rounds.last().is_some_and(|round| round.messages.is_empty());
         let kept = self.kept && undisturbed && matches!(place, Place::Slot(..));
         let alone = self.memories.single;
-        let ranged =
-            Request { file, ranges, runs, gaps, folios, stretches, short_gaps, ..Request::object(bytes, write, alone) };
+        let ranged = Request {
+            file,
+            ranges,
+            runs,
+            gaps,
+            further_folios,
+            stretches,
+            short_gaps,
+            ..Request::object(bytes, write, alone)
+        };
         Some(Request { direct, at_page, replace, checked, kept, ..ranged })
     }
 
@@ -493,7 +500,7 @@ impl Request {
     /// An object that is moved whole.
     fn object(bytes: u64, write: bool, alone: bool) -> Request {
         let (direct, at_page, replace, checked, kept) = (false, true, false, false, false);
-        let (ranges, runs, gaps, folios, stretches, short_gaps) = (1, 1, 0, 1, 1, 0);
+        let (ranges, runs, gaps, further_folios, stretches, short_gaps) = (1, 1, 0, 0, 1, 0);
         Request {
             file: None,
             write,
@@ -501,7 +508,7 @@ impl Request {
             ranges,
             runs,
             gaps,
-            folios,
+            further_folios,
             stretches,
             short_gaps,
             direct,

@@ -24,6 +24,14 @@ fn pipelines() -> Vec<Pipeline> {
 }
 
 #[test]
+fn filters_that_only_sum_or_move_bytes_do_not_compress() {
+    let compresses = |filters: &[Filter]| Pipeline::of(filters, "d").unwrap().compresses();
+    assert!(!compresses(&[]) && !compresses(&[filter(2, &[8]), filter(3, &[])]));
+    let compressors = [filter(1, &[4]), filter(32004, &[1000]), filter(32015, &[3])];
+    assert!(compressors.into_iter().all(|one| compresses(&[filter(2, &[8]), one, filter(3, &[])])));
+}
+
+#[test]
 fn chunks_round_trip_within_their_bound() {
     let mut random = fastrand::Rng::with_seed(3);
     for pipeline in pipelines() {

@@ -48,6 +48,16 @@ fn elements(random: &mut Rng, count: u64) -> Vec<u8> {
 }
 
 #[test]
+fn shards_compress_where_anything_in_or_around_them_does() {
+    let (plain, zstd) = (Codecs::plain(true), Codecs::zstd(1, true));
+    let shards_of = |chunk: u64, inner: Codecs| Codecs::sharded(Sharding::new(&[chunk], inner));
+    let compresses = |codecs: &Codecs| codecs.shard_codec(&[8], &FILL).unwrap().compresses();
+    assert!(!compresses(&shards_of(2, plain.clone())) && !compresses(&shards_of(4, shards_of(2, plain.clone()))));
+    assert!(compresses(&shards_of(2, zstd.clone())) && compresses(&shards_of(4, shards_of(2, zstd.clone()))));
+    assert!(compresses(&Codecs { chain: zstd.chain, ..shards_of(2, plain) }));
+}
+
+#[test]
 fn shards_round_trip_within_their_bound() {
     let mut random = Rng::with_seed(11);
     for _ in 0..400 {
