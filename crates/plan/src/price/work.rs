@@ -22,7 +22,7 @@ use std::sync::Arc;
 const CACHED_BYTES: u64 = 4 << 20;
 
 /// A request to storage.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Request {
     /// The file; `None` when it is a chunk's own.
     pub(super) file: Option<Object>,
@@ -467,7 +467,6 @@ impl Reader<'_> {
         let kept = self.kept && undisturbed && matches!(place, Place::Slot(..));
         let alone = self.memories.single;
         let ranged = Request {
-            file,
             ranges,
             runs,
             gaps,
@@ -476,7 +475,7 @@ impl Reader<'_> {
             short_gaps,
             ..Request::object(bytes, write, alone)
         };
-        Some(Request { direct, at_page, replace, checked, kept, ..ranged })
+        Some(Request { file, direct, at_page, replace, checked, kept, ..ranged })
     }
 
     /// The object of an encoded chunk, where it holds others, too.
@@ -499,24 +498,6 @@ impl Reader<'_> {
 impl Request {
     /// An object that is moved whole.
     fn object(bytes: u64, write: bool, alone: bool) -> Request {
-        let (direct, at_page, replace, checked, kept) = (false, true, false, false, false);
-        let (ranges, runs, gaps, further_folios, stretches, short_gaps) = (1, 1, 0, 0, 1, 0);
-        Request {
-            file: None,
-            write,
-            bytes,
-            ranges,
-            runs,
-            gaps,
-            further_folios,
-            stretches,
-            short_gaps,
-            direct,
-            at_page,
-            replace,
-            checked,
-            kept,
-            alone,
-        }
+        Request { write, bytes, ranges: 1, runs: 1, stretches: 1, at_page: true, alone, ..Request::default() }
     }
 }
