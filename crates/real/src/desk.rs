@@ -99,6 +99,12 @@ impl Desk {
         self.is_idle().then_some(at_work)
     }
 
+    /// Whether somebody will ask for what the worker does.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let state = lock(&self.state);
+        matches!(state.outcome, Some(Outcome::Awaited)) && state.left.load(Ordering::Acquire) > 0
+    }
+
     /// Whether all that was begun is over.
     pub fn is_idle(&self) -> bool {
         lock(&self.state).left.load(Ordering::Acquire) == 0

@@ -173,6 +173,94 @@ impl World for Machine {
     }
 
     fn doze(&mut self, limit: Duration) {
+        // A rank that looked for messages meanwhile would take the processor from the thread that it waits for.
+        let for_names = self.stores.desk.is_awaited();
+        if for_names || self.stores.posix.is_at_work() && !self.courier.expects() {
+            return self.courier.wire().doze_for_ring(limit);
+        }
         self.courier.wire().doze(limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::mpsc::channel;
+    use crate::sync::thread::ThreadId;
+    use crate::wire::{Bell, Datagram, ThreadWire, WireError, thread_wires};
+    use hyperslab_world::{Exposed, Part};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A wire that counts how it is waited on: for news, and for rings alone.
+    struct Counting(ThreadWire, Arc<[AtomicU64; 2]>);
+
+    impl Wire for Counting {
+        fn rank(&self) -> u32 {
+            self.0.rank()
+        }
+
+        fn size(&self) -> u32 {
+            self.0.size()
+        }
+
+        fn is_one_process(&self) -> bool {
+            self.0.is_one_process()
+        }
+
+        fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
+            self.0.send(to, bytes)
+        }
+
+        fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
+            self.0.poll()
+        }
+
+        fn unsent_bytes(&self) -> u64 {
+            self.0.unsent_bytes()
+        }
+
+        fn doze(&mut self, _limit: Duration) {
+            self.1[0].fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn doze_for_ring(&mut self, _limit: Duration) {
+            self.1[1].fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn bell(&self) -> Bell {
+            self.0.bell()
+        }
+
+        fn bound_to(&self) -> Option<ThreadId> {
+            self.0.bound_to()
+        }
+
+        fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError> {
+            Box::new(self.0).close(limit)
+        }
+    }
+
+    #[test]
+    fn who_waits_for_his_own_threads_alone_looks_for_no_messages() {
+        let counts = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let wire = Counting(thread_wires(2).remove(0), counts.clone());
+        let mut machine = Machine::new(Box::new(wire), Box::new(|| false));
+        let dozes = |machine: &mut Machine| {
+            machine.doze(Duration::ZERO);
+            [0, 1].map(|which: usize| counts[which].swap(0, Ordering::Relaxed))
+        };
+        assert_eq!(dozes(&mut machine), [1, 0], "for other ranks");
+        let (go, wait) = channel();
+        let work = move || Ok(Vec::from([wait.recv().unwrap_or(0)]));
+        machine.stores.desk.begin(Box::new(work), false);
+        assert_eq!(dozes(&mut machine), [0, 1], "for names");
+        go.send(1).unwrap();
+        while machine.stores.desk.poll().is_none() {}
+        assert_eq!(dozes(&mut machine), [1, 0], "it is over");
+        let exposed: Vec<Exposed> = Vec::new();
+        machine.courier.begin(1, exposed);
+        machine.courier.recv(1, 1, Vec::<Part>::new());
+        machine.stores.desk.later(|| (), false);
+        assert_eq!(dozes(&mut machine), [1, 0], "nobody asks for that, and a message is under way");
     }
 }

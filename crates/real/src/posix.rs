@@ -17,6 +17,7 @@ mod sieve;
 mod syncing;
 mod whole_reader;
 
+use crate::doing::done;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::mpsc::{Receiver, Sender, channel};
 use crate::sync::{Mutex, MutexGuard, lock, thread};
@@ -146,6 +147,11 @@ impl PosixStore {
         self.at_once_bytes_max = at_once::CROWDED_BYTES_MAX;
     }
 
+    /// Whether the worker has requests that are to be asked for.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.under_way > 0
+    }
+
     /// What the worker works with, if it has nothing to do.
     fn idle(&self) -> Option<MutexGuard<'_, Files>> {
         let busy = self.under_way > 0 || self.unheeded.load(Ordering::Acquire) > 0;
@@ -192,6 +198,7 @@ impl PosixStore {
             {
                 Some(files.put(object, bytes, false, *durability))
             }
+            Request::Sync { .. } if files.is_durable() => Some(Ok(done(0, 0))),
             _ => None,
         }
     }
@@ -291,7 +298,12 @@ mod tests {
         end(&mut store);
         assert_eq!(std::fs::read(path.join("data")).unwrap(), [2; 16]);
         // What was written so is made durable like all else.
-        store.submit(3, Request::Sync { below: ["data".into()].into() });
+        let sync = || Request::Sync { below: ["data".into()].into() };
+        store.submit(3, sync());
+        assert_eq!(store.under_way, 1, "a disk may take long");
+        end(&mut store);
+        store.submit(4, sync());
+        assert_eq!(store.under_way, 0, "nothing is left to sync");
         end(&mut store);
         store.release();
         drop(store);

@@ -105,6 +105,23 @@ impl Pump {
     }
 }
 
+impl Relay {
+    /// Waits for news: the owner as the wire does it, another thread for what the owner passes on.
+    fn doze_with(&self, limit: Duration, doze: impl FnOnce(&mut dyn Wire)) {
+        self.0.pass_on();
+        let queues = lock(&self.0.queues);
+        if !queues.arrived.is_empty() || queues.failure.is_some() {
+            return;
+        }
+        drop(queues);
+        if !self.0.is_owner() {
+            self.0.bell.wait(limit);
+        } else if let Some(wire) = lock(&self.0.wire).as_mut() {
+            doze(&mut **wire);
+        }
+    }
+}
+
 impl Wire for Relay {
     fn rank(&self) -> u32 {
         self.0.rank
@@ -169,17 +186,11 @@ impl Wire for Relay {
     }
 
     fn doze(&mut self, limit: Duration) {
-        self.0.pass_on();
-        let queues = lock(&self.0.queues);
-        if !queues.arrived.is_empty() || queues.failure.is_some() {
-            return;
-        }
-        drop(queues);
-        if !self.0.is_owner() {
-            self.0.bell.wait(limit);
-        } else if let Some(wire) = lock(&self.0.wire).as_mut() {
-            wire.doze(limit);
-        }
+        self.doze_with(limit, |wire| wire.doze(limit));
+    }
+
+    fn doze_for_ring(&mut self, limit: Duration) {
+        self.doze_with(limit, |wire| wire.doze_for_ring(limit));
     }
 
     fn bell(&self) -> Bell {

@@ -69,6 +69,10 @@ impl Wire for Renumbered {
         self.wire.doze(limit);
     }
 
+    fn doze_for_ring(&mut self, limit: Duration) {
+        self.wire.doze_for_ring(limit);
+    }
+
     fn bell(&self) -> Bell {
         self.wire.bell()
     }

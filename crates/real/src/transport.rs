@@ -123,6 +123,14 @@ impl Courier {
         &mut *self.wire
     }
 
+    /// Whether an operation is under way, so that news of it may arrive.
+    pub(crate) fn expects(&self) -> bool {
+        let waits = |pair: &Pair| {
+            [&pair.pulls, &pair.pushes, &pair.granted, &pair.offers, &pair.awaits].iter().any(|ops| !ops.is_empty())
+        };
+        self.pairs.values().any(waits)
+    }
+
     /// Gives the wire back, for closing it.
     pub fn into_wire(self) -> Box<dyn Wire> {
         self.wire

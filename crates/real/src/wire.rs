@@ -86,6 +86,12 @@ pub trait Wire: Send {
     /// without any, and reports no error; the next [`Wire::poll`] does.
     fn doze(&mut self, limit: Duration);
 
+    /// The same where nothing is waited for but a ring by a thread of this process, which needs the processor: what arrives
+    /// meanwhile may be noticed later.
+    fn doze_for_ring(&mut self, limit: Duration) {
+        self.doze(limit);
+    }
+
     /// What other threads ring to end a doze.
     fn bell(&self) -> Bell;
 

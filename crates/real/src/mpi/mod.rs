@@ -224,6 +224,16 @@ impl Wire for MpiWire {
         }
     }
 
+    fn doze_for_ring(&mut self, limit: Duration) {
+        match self.progress() {
+            Ok(news) if news || self.traffic.has_arrived() => self.pace.reset(),
+            // What is being sent moves only while somebody looks after it.
+            Ok(_) if self.traffic.is_busy() => self.doze(limit),
+            Ok(_) => drop(self.bell.wait(limit.min(pace::SLEEP_MAX))),
+            Err(error) => self.late = Some(error),
+        }
+    }
+
     fn bell(&self) -> Bell {
         self.bell.clone()
     }

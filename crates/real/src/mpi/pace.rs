@@ -15,7 +15,7 @@ const SLEEP_WOKEN: Duration = Duration::from_micros(200);
 const SPIN: Duration = Duration::from_micros(200);
 /// First and longest sleep.
 const SLEEP_FIRST: Duration = Duration::from_micros(20);
-const SLEEP_MAX: Duration = Duration::from_micros(500);
+pub(super) const SLEEP_MAX: Duration = Duration::from_micros(500);
 /// How late a sleep may end where each rank has a core. By default the kernel adds 50 us; where ranks share cores, that
 /// keeps those who wait from waking up all the time.
 const SLACK: Duration = Duration::from_micros(1);

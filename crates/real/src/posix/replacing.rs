@@ -39,6 +39,10 @@ impl Successors {
         self.0.extract_if(.., |one| is_taken(&one.path)).collect()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Removes those that never took their places.
     pub(super) fn give_up(&mut self, grounds: &Grounds) {
         for Successor { object, path, .. } in self.0.drain(..) {

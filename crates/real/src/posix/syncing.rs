@@ -30,6 +30,11 @@ impl Files {
         (dirty, new, self.replacing.take(inside))
     }
 
+    /// Whether all that was written is durable.
+    pub(super) fn is_durable(&self) -> bool {
+        self.dirty.is_empty() && self.new.is_empty() && self.replacing.is_empty()
+    }
+
     /// Syncs files written, lets what replaces others take their names, then syncs the directories in which names were made.
     pub(super) fn sync(&mut self, below: &[Object]) -> Result<Outcome, Fault> {
         self.settle();
