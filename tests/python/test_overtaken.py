@@ -352,3 +352,21 @@ def test_another_user_goes_on(mode: int, directory: Path) -> None:
         # The second user could put it out of sight, but not remove it, where the directory is not sticky.
         assert store.removed == (("left",) if mode == 0o1777 else ())
     assert leftovers(directory / "shared") == []
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("again", [False, True], ids=["renamed", "replaced"])
+def test_a_new_file_in_a_directory_that_was_renamed_meanwhile(*, again: bool, durable: bool, tmp_path: Path) -> None:
+    """It appears in neither: nobody would look for it in the one, and the other is another one."""
+    place, aside = tmp_path / "runs", tmp_path / "old"
+    place.mkdir()
+    file = hs.open_raw(place / "a.raw", "w", durable=durable, comm=None)
+    file.write("a", np.arange(5.0))
+    place.rename(aside)
+    if again:
+        place.mkdir()
+    with pytest.raises(hs.StorageError, match=r"'.*/runs' was renamed, replaced or removed"):
+        file.close()
+    assert list(aside.iterdir()) == []
+    assert place.exists() == again
+    assert not again or list(place.iterdir()) == []

@@ -25,9 +25,9 @@ pub(crate) struct Spot {
 }
 
 /// A directory, whose path may contain links.
-pub(crate) fn root(path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn root(path: &Path) -> io::Result<Arc<OwnedFd>> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    Ok(retry_on_intr(|| rustix::fs::openat(CWD, path, LOOK, Mode::empty()))?)
+    Ok(retry_on_intr(|| rustix::fs::openat(CWD, path, LOOK, Mode::empty())).map(Arc::new)?)
 }
 
 /// A directory in another one, and no link to one.
@@ -35,9 +35,15 @@ fn step(directory: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
     Ok(retry_on_intr(|| rustix::fs::openat(directory, name, LOOK | OFlags::NOFOLLOW, Mode::empty()))?)
 }
 
+/// Opens a directory that is held, to make the names in it durable.
+pub(crate) fn open_to_sync(directory: &OwnedFd) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(retry_on_intr(|| rustix::fs::openat(directory, ".", flags, Mode::empty())).map(File::from)?)
+}
+
 /// The directory below a root with this relative path.
-pub(crate) fn descend(root: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
-    path.iter().try_fold(root, |directory, name| step(directory.as_fd(), name))
+pub(crate) fn descend(root: Arc<OwnedFd>, path: &Path) -> io::Result<Arc<OwnedFd>> {
+    path.iter().try_fold(root, |directory, name| step(directory.as_fd(), name).map(Arc::new))
 }
 
 /// The same; directories that are not there are made. Tells of each that was made its number among the parts of the path.
@@ -62,7 +68,7 @@ impl Spot {
     }
 
     /// The name of a path below a root.
-    pub(crate) fn find(root: OwnedFd, path: &Path) -> io::Result<Spot> {
+    pub(crate) fn find(root: Arc<OwnedFd>, path: &Path) -> io::Result<Spot> {
         let last = path.file_name().ok_or_else(|| io::Error::from(Errno::INVAL))?;
         let directory = descend(root, path.parent().unwrap_or(Path::new("")))?;
         Ok(Spot::new(directory, last))
@@ -132,8 +138,7 @@ impl Spot {
 
     /// Makes the names in its directory durable.
     pub(crate) fn sync_directory(&self) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        File::from(retry_on_intr(|| rustix::fs::openat(&self.directory, ".", flags, Mode::empty()))?).sync_all()
+        open_to_sync(&self.directory)?.sync_all()
     }
 
     pub(crate) fn rename(&self, to: &Spot) -> io::Result<()> {

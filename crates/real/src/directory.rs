@@ -8,6 +8,7 @@ use crate::below::{self, Spot};
 use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, posix_fault, write_back};
 use crate::{extents, here, mounts, progress, regular};
 use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -23,7 +24,7 @@ const PREFIX_BYTES: u64 = 1 << 20;
 pub struct Directory {
     path: PathBuf,
     /// A directory in it, or itself, that is held: below its name changes are made there.
-    pin: Option<Arc<(PathBuf, OwnedFd)>>,
+    pin: Option<Arc<(PathBuf, Arc<OwnedFd>)>>,
 }
 
 impl Directory {
@@ -51,10 +52,10 @@ impl Directory {
     }
 
     /// Where a name is looked up, and the rest of it: in the directory that is held, if it lies below that.
-    fn way(&self, name: &str) -> io::Result<(OwnedFd, PathBuf)> {
+    fn way(&self, name: &str) -> io::Result<(Arc<OwnedFd>, PathBuf)> {
         let pin = self.pin.as_deref().map(|(above, held)| (Path::new(name).strip_prefix(above), held));
         match pin {
-            Some((Ok(below), held)) if below.file_name().is_some() => Ok((held.try_clone()?, below.into())),
+            Some((Ok(below), held)) if below.file_name().is_some() => Ok((held.clone(), below.into())),
             _ => {
                 let (root, below) = self.parted(name);
                 Ok((below::root(&root)?, below))
@@ -148,7 +149,7 @@ impl Names for Directory {
     fn make(&self, name: &str) -> Result<(), Fault> {
         // Directories above the root may have to be made, too.
         let made = self.way(name).or_else(|_| fs::create_dir_all(self.parted(name).0).and_then(|()| self.way(name)));
-        let made = made.and_then(|(root, below)| below::make_way(root.into(), &below, |_| {}));
+        let made = made.and_then(|(root, below)| below::make_way(root, &below, |_| {}));
         progress::note();
         made.map(drop).map_err(|error| self.failed("making directory", name, &error))
     }
@@ -257,12 +258,16 @@ impl Names for Directory {
         let open = File::options().read(true).custom_flags(libc::O_PATH).open(&path);
         let held = open.and_then(|file| Ok((file.metadata()?, file)));
         let (found, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
-        Ok(Hold { identity: (found.dev(), found.ino()), keep: Box::new(file) })
+        let keep: Box<dyn Any + Send + Sync> = match found.is_dir() {
+            true => Box::new(Arc::new(OwnedFd::from(file))),
+            false => Box::new(file),
+        };
+        Ok(Hold { identity: (found.dev(), found.ino()), keep })
     }
 
     fn pinned(&self, name: &str, held: &Hold) -> Option<Arc<dyn Names>> {
-        let held = held.keep.downcast_ref::<File>()?.try_clone().ok()?;
-        Some(Arc::new(Directory { pin: Some(Arc::new((name.into(), held.into()))), ..self.clone() }))
+        let held = held.keep.downcast_ref::<Arc<OwnedFd>>()?.clone();
+        Some(Arc::new(Directory { pin: Some(Arc::new((name.into(), held))), ..self.clone() }))
     }
 
     fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
@@ -433,7 +438,9 @@ impl Names for Directory {
     fn sync(&self, name: &str) -> Result<(), Fault> {
         progress::note();
         let path = self.path(name);
-        File::open(&path).and_then(|file| file.sync_all()).map_err(|error| posix_fault("syncing", &path, &error))
+        let held = self.pin.as_deref().filter(|(above, _)| above == Path::new(name));
+        let opened = held.map_or_else(|| File::open(&path), |(_, held)| below::open_to_sync(held));
+        opened.and_then(|file| file.sync_all()).map_err(|error| posix_fault("syncing", &path, &error))
     }
 }
 

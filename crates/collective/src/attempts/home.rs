@@ -14,6 +14,8 @@ pub struct Home {
     pub base: String,
     /// What the names of hidden things begin with.
     pub(super) prefix: String,
+    /// The directory in which they lie, if it is held.
+    above: Option<(u64, u64)>,
 }
 
 impl Home {
@@ -26,12 +28,30 @@ impl Home {
 
     /// Beside something of this name.
     pub fn beside(names: Arc<dyn Names>, name: &str) -> Home {
-        Home { names, base: name.into(), prefix: format!(".{name}.hyperslab-") }
+        Home { names, base: name.into(), prefix: format!(".{name}.hyperslab-"), above: None }
     }
 
     /// Inside of a store.
     pub fn inside(names: Arc<dyn Names>) -> Home {
-        Home { names, base: String::new(), prefix: format!("{INSIDE}/") }
+        Home { names, base: String::new(), prefix: format!("{INSIDE}/"), above: None }
+    }
+
+    /// The same, where what lies beside is made in the directory that is held, whatever becomes of its name.
+    #[must_use]
+    pub fn within(self, held: &Hold) -> Home {
+        match self.names.pinned("", held) {
+            Some(names) => Home { names, above: Some(held.identity), ..self },
+            None => self,
+        }
+    }
+
+    /// Whether the directory that is held has its name still.
+    pub(super) fn check_above(&self) -> Result<(), Fault> {
+        if self.above.is_none_or(|above| self.names.identity("").is_ok_and(|found| found == above)) {
+            return Ok(());
+        }
+        let text = format!("the directory '{}' was renamed, replaced or removed meanwhile", self.names.full(""));
+        Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and write it again"))
     }
 
     /// Where owners are listed.

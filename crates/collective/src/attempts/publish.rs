@@ -31,6 +31,7 @@ impl Opening {
                 self.names().sync_content(&from)?;
             }
         }
+        self.home.check_above()?;
         let taken = || {
             let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
             Fault::new(FaultKind::Exists, text).hint("open it with mode 'w' to replace it")

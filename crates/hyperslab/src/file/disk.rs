@@ -133,9 +133,12 @@ pub(super) fn open_file(
         false => Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", directory.full("")))
             .hint("check the path, and make the directory first"),
     };
-    if mode.writes_new() && !directory.exists("") {
+    // What is made beside the file lies where it was opened, whatever becomes of the directory's name.
+    let above = if mode.writes() { directory.hold("").ok() } else { None };
+    if mode.writes_new() && (above.is_none() || directory.parts() > 1 && !directory.exists("")) {
         return Err(missing());
     }
+    let home = above.iter().fold(home, Home::within);
     let found = recovered(&home, mode)?;
     if mode == Mode::Create && directory.exists(&name) {
         return Err(

@@ -108,7 +108,11 @@ fn is_there(spot: &Spot, held: &Metadata) -> bool {
 
 /// What a file holds.
 fn note(file: &File) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len();
+    note_of(file, file.metadata()?.len())
+}
+
+/// The same of one that has so many bytes.
+fn note_of(file: &File, length: u64) -> io::Result<Vec<u8>> {
     let mut note = vec![0; length.min(NOTE_BYTES_MAX) as usize];
     match file.read_exact_at(&mut note, 0) {
         // It was cut meanwhile.
@@ -199,7 +203,11 @@ fn remove_unless_added(spot: &Spot, file: &File, before: &[u8]) -> io::Result<()
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return put(spot, file, before, b""),
         removed => removed?,
     }
-    match note(file)?.get(before.len()..) {
+    let length = file.metadata()?.len();
+    if length == before.len() as u64 {
+        return Ok(());
+    }
+    match note_of(file, length)?.get(before.len()..) {
         Some(added) if lines(added).next().is_some() => spot.open_to_append()?.write_all(added),
         _ => Ok(()),
     }
@@ -255,10 +263,11 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
             }
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
-        if !is_there(spot, &file.metadata().map_err(failed)?) {
+        let held = file.metadata().map_err(failed)?;
+        if !is_there(spot, &held) {
             continue;
         }
-        let before = note(&file).map_err(failed)?;
+        let before = note_of(&file, held.len()).map_err(failed)?;
         let after = change(lines(&before).flat_map(|line| [line, b"\n"].concat()).collect());
         let changed = match lines(&after).next().is_none() {
             true => remove_unless_added(spot, &file, &before),
@@ -270,7 +279,7 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
 
 /// What a free lock in a directory says of its owner, as far as the mount tells.
 pub(super) fn locks(directory: &Path) -> Locks {
-    let Ok(file) = crate::below::root(directory).map(File::from) else { return Locks::EachHost };
+    let Ok(file) = crate::below::root(directory) else { return Locks::EachHost };
     if at_hand::holds(&file) {
         return Locks::HostOnly;
     }

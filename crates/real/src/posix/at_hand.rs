@@ -3,14 +3,13 @@
 //! A call to one of them ends when the disk does its work. One to a file system behind a network ends when others do
 //! theirs, perhaps never, and must not be made on a thread that answers other ranks.
 
-use std::fs::File;
 use std::os::fd::AsRawFd;
 
 /// How the kernel numbers them (statfs(2), and `linux/magic.h`): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, and memory.
 const AT_HAND: [u32; 7] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x8584_58f6];
 
 /// Whether a file is on a file system known to be of this host. Asking a far one may take as long as anything else.
-pub(crate) fn holds(file: &File) -> bool {
+pub(crate) fn holds(file: &impl AsRawFd) -> bool {
     // SAFETY: all fields are numbers, of which zero is one.
     let mut told: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor belongs to the open file, and `told` has room for the answer.
@@ -21,6 +20,7 @@ pub(crate) fn holds(file: &File) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     #[test]
     fn memory_is_at_hand_and_the_kernels_tables_are_not() {

@@ -20,7 +20,7 @@ use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ti
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -141,26 +141,26 @@ impl Files {
     /// A file that was opened earlier may have been renamed since, and another have taken its name: publishing does
     /// just that. So what the name means now is compared each time.
     fn file(&mut self, path: &Path, write: bool) -> Result<Option<Arc<Handle>>, Fault> {
-        let doing = Doing { verb: "opening", path };
-        let identity = match std::fs::metadata(path) {
-            Ok(metadata) => {
-                regular::check(&metadata).map_err(|error| doing.failed("", &error))?;
-                (metadata.dev(), metadata.ino())
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(doing.failed("", &error)),
-        };
-        let same = |open: &&Arc<Handle>| open.identity == identity && open.path == path && (open.writable || !write);
-        if let Some(open) = self.open.iter().find(same) {
-            return Ok(Some(open.clone()));
+        match self.found_or_opened(path, write) {
+            Ok(handle) => Ok(Some(handle)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Doing { verb: "opening", path }.failed("", &error)),
         }
-        let opened = Arc::new(Handle::open(path, write).map_err(|error| doing.failed("", &error))?);
+    }
+
+    fn found_or_opened(&mut self, path: &Path, write: bool) -> io::Result<Arc<Handle>> {
+        if let Some(open) = self.open.iter().find(|open| open.path == path && (open.writable || !write))
+            && open.has_its_name()?
+        {
+            return Ok(open.clone());
+        }
+        let opened = Arc::new(Handle::open(path, write)?);
         self.ask_about(path, &opened.file);
         self.open.retain(|open| open.path != path);
         let parts: usize = self.sets.iter().map(Set::parts).sum();
         self.open.truncate(OPEN_FILES_MAX - 1 + parts);
         self.open.push_front(opened.clone());
-        Ok(Some(opened))
+        Ok(opened)
     }
 
     /// The open files of an object; none when it does not exist.

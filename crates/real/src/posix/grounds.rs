@@ -108,11 +108,11 @@ impl Grounds {
                 };
                 let begin = match self.held(&root) {
                     Some(held) => held,
-                    None => self.hold(&root, root_itself(&root)?.into()),
+                    None => self.hold(&root, root_itself(&root)?),
                 };
                 below::make_way(begin, way, made)?
             }
-            None => below::root(parent)?.into(),
+            None => below::root(parent)?,
         };
         Ok(Spot::new(self.hold(parent, directory), last))
     }
@@ -156,15 +156,17 @@ fn rootless(object: &Object, roots: usize) -> Fault {
 }
 
 /// A directory by its path, which is no link itself.
-fn root_itself(path: &Path) -> io::Result<OwnedFd> {
+fn root_itself(path: &Path) -> io::Result<Arc<OwnedFd>> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return below::root(path) };
     below::descend(below::root(parent)?, Path::new(name))
 }
 
 /// The first bytes of a file.
 fn beginning(name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut contents = Vec::new();
-    regular::open(Path::new(name), false)?.take(bytes_max).read_to_end(&mut contents)?;
+    let (file, known) = regular::open_known(Path::new(name), false)?;
+    // With a byte more than there is, the end is found by the first read.
+    let mut contents = Vec::with_capacity(known.len().saturating_add(1).min(bytes_max) as usize);
+    file.take(bytes_max).read_to_end(&mut contents)?;
     Ok(contents)
 }
 

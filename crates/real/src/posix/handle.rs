@@ -2,7 +2,7 @@
 
 use super::content::Source;
 use crate::regular;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -41,9 +41,14 @@ pub(super) struct DirectFile {
 
 impl Handle {
     pub(super) fn open(path: &Path, write: bool) -> io::Result<Handle> {
-        let file = regular::open(path, write)?;
-        let identity = identity(&file)?;
+        let (file, known) = regular::open_known(path, write)?;
+        let identity = identity(&known);
         Ok(Handle { path: path.to_path_buf(), file, writable: write, identity, direct: OnceLock::new() })
+    }
+
+    /// Whether its path leads to it still.
+    pub(super) fn has_its_name(&self) -> io::Result<bool> {
+        Ok(identity(&std::fs::metadata(&self.path)?) == self.identity)
     }
 
     /// The file without the cache, if its file system can do that.
@@ -59,7 +64,7 @@ impl DirectFile {
         let options = options.read(true).write(handle.writable).custom_flags(libc::O_DIRECT);
         let file = options.open(&handle.path).ok()?;
         // The name may mean another file by now.
-        if identity(&file).ok()? != handle.identity {
+        if identity(&file.metadata().ok()?) != handle.identity {
             return None;
         }
         let (memory_alignment, length_alignment) = alignments(&file)?;
@@ -88,8 +93,8 @@ pub(crate) fn passes_cache(path: &Path) -> bool {
     Handle::open(path, true).is_ok_and(|handle| handle.direct().is_some())
 }
 
-fn identity(file: &File) -> io::Result<Identity> {
-    file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
+fn identity(known: &Metadata) -> Identity {
+    (known.dev(), known.ino())
 }
 
 /// What addresses in memory, and offsets and lengths, must be multiples of; `None` when the file system says that
