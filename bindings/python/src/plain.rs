@@ -184,7 +184,7 @@ fn known(arrays: &Bound<'_, PyDict>) -> Option<Vec<FileArray>> {
             None => {
                 let pair = given.cast_exact::<PyTuple>().ok().filter(|pair| pair.len() == 2)?;
                 let shape = extents(&pair.get_item(0).ok()?)?;
-                FileArray { name, shape, element: number(text(&pair.get_item(1).ok()?)?)? }
+                FileArray { name, shape, element: element(&pair.get_item(1).ok()?)? }
             }
         };
         found.push(array);
@@ -197,14 +197,20 @@ fn extents(shape: &Bound<'_, PyAny>) -> Option<Vec<u64>> {
     items(shape)?.into_iter().map(|extent| extent.cast_exact::<PyInt>().ok()?.extract().ok()).collect()
 }
 
-/// A type of numbers of more than one byte, by NumPy's code: perhaps a byte order, a letter, and how many bytes.
-fn number(code: &str) -> Option<ElementType> {
-    let bare = code.trim_start_matches(['<', '>']);
-    let plain = ["i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"].contains(&bare);
-    let order = if cfg!(target_endian = "big") { '>' } else { '<' };
-    match code.len() - bare.len() {
-        0 if plain => ElementType::from_numpy(&format!("{order}{code}")),
-        1 if plain => ElementType::from_numpy(code),
-        _ => None,
+/// A type of numbers, as NumPy's code says it, or one of NumPy's own objects: others have types that look like them.
+fn element(given: &Bound<'_, PyAny>) -> Option<ElementType> {
+    if let Some(code) = text(given) {
+        return number(code);
     }
+    let module = given.get_type().module().ok()?;
+    let own = module.to_str().ok()? == "numpy.dtypes";
+    if own { number(text(&given.getattr(intern!(given.py(), "str")).ok()?)?) } else { None }
+}
+
+/// By NumPy's code: perhaps a byte order, a letter, and how many bytes.
+fn number(code: &str) -> Option<ElementType> {
+    const CODES: [&str; 14] = ["b1", "i1", "u1", "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"];
+    let bare = code.trim_start_matches(['<', '>', '|']);
+    let ordered = code.len() - bare.len() <= 1 && (bare.ends_with("1") || !code.starts_with('|'));
+    if ordered && CODES.contains(&bare) { ElementType::from_numpy(code) } else { None }
 }
