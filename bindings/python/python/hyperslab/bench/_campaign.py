@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -98,9 +99,11 @@ class Campaign:
         self._waiting: list[Case] = []
         self._sweep = itertools.islice(sweep(self.seed, self.ranks, self.largest_bytes), self.most_cases)
         batch = self._fitting(PILOT_SHARE * seconds, 0) or self._draw()
-        while batch:
-            self._measure(batch)
-            batch = self._draw()
+        # What is removed slows down who makes files after it, so all goes at the end.
+        with scratch("hyperslab-bench-", self.directory) as self._place:
+            while batch:
+                self._measure(batch)
+                batch = self._draw()
         self._tell_of_the_rest(max(0.0, self._planned_end - self.clock()))
         self.results.sort(key=lambda result: int(result["case"]["number"]))
 
@@ -184,16 +187,16 @@ class Campaign:
     def _launch(self, cases: Sequence[Case], deadline: float) -> tuple[list[Result], bool]:
         """A line about each case, in order, and whether the ranks ended well."""
         limit = self._end + self._grace - self.clock()
-        with scratch("hyperslab-bench-", self.directory) as place:
-            task, answer = place / "task.json", place / "results.jsonl"
-            told = {"directory": str(place), "answer": str(answer), "deadline": deadline, "tells": is_watched()}
-            told |= {"short": self._short, "most": self._most, "estimates": self.estimates.to_json()}
-            task.write_text(json.dumps(told | {"cases": [case.to_json() for case in cases]}))
-            ended = True
-            try:
-                launch(cases[0].ranks, "_regret_ranks", task, limit_seconds=max(GRACE_SECONDS, limit))
-            except hs.PeerError as error:
-                print(error, file=sys.stderr)
-                ended = False
-            lines = [json.loads(line) for line in answer.read_text().splitlines()] if answer.exists() else []
+        place = Path(tempfile.mkdtemp(dir=self._place))
+        task, answer = place / "task.json", place / "results.jsonl"
+        told = {"directory": str(place), "answer": str(answer), "deadline": deadline, "tells": is_watched()}
+        told |= {"short": self._short, "most": self._most, "estimates": self.estimates.to_json()}
+        task.write_text(json.dumps(told | {"cases": [case.to_json() for case in cases]}))
+        ended = True
+        try:
+            launch(cases[0].ranks, "_regret_ranks", task, limit_seconds=max(GRACE_SECONDS, limit))
+        except hs.PeerError as error:
+            print(error, file=sys.stderr)
+            ended = False
+        lines = [json.loads(line) for line in answer.read_text().splitlines()] if answer.exists() else []
         return lines, ended

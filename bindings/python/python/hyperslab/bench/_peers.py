@@ -15,8 +15,8 @@ import hyperslab as hs
 from hyperslab._progress import tell
 from hyperslab._scratch import remove_left, scratch
 from hyperslab.bench._arguments import counts, positive
+from hyperslab.bench._emptying import empty
 from hyperslab.bench._launch import about, file_system, find_mpiexec, launch
-from hyperslab.bench._peers_emptying import empty
 from hyperslab.bench._peers_libraries import missing
 from hyperslab.bench._peers_picture import draw
 from hyperslab.bench._peers_rows import FAMILIES, ROWS, SIZES, Row, ranks_of

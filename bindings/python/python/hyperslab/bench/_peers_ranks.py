@@ -12,9 +12,9 @@ from typing import Any
 
 from mpi4py import MPI
 
+from hyperslab.bench._emptying import empty
 from hyperslab.bench._launch import measure_task
 from hyperslab.bench._peers_calls import calls
-from hyperslab.bench._peers_emptying import empty
 from hyperslab.bench._peers_flash import flash
 from hyperslab.bench._peers_noise import Load, Peak
 from hyperslab.bench._peers_raw import BEST, raw, raw_section, raw_shapes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from mpi4py import MPI
 import hyperslab as hs
 from hyperslab.bench._cases import Case
 from hyperslab.bench._checks import Expected, check_chunks, check_file
+from hyperslab.bench._emptying import Aside
 from hyperslab.bench._grid import Way, why_not_mpiio
 from hyperslab.bench._memory import Held, values
 from hyperslab.bench._mpiio import MpiIo, element_type, file_type, memory_type
@@ -45,6 +45,7 @@ class Transfer:
 
     def __init__(self, case: Case, directory: Path, comm: MPI.Intracomm, meet: Callable[[], None]) -> None:
         self.case, self._comm, self._meet = case, comm, meet
+        self._aside = Aside(directory) if comm.rank == 0 else None
         self._path = directory / f"case-{case.number}.{case.target}"
         self._header = bytes(range(1, case.header_bytes + 1))
         self._held = Held(case, case.spread, comm.rank)
@@ -96,13 +97,10 @@ class Transfer:
         return self.case.section is not None and self.case.direction == "write"
 
     def remove(self) -> None:
-        """Remove all files."""
+        """Put all files aside."""
         self._meet()
-        if self._comm.rank == 0:
-            if self.case.target == "raw":
-                self._path.unlink(missing_ok=True)
-            else:
-                shutil.rmtree(self._path, ignore_errors=True)
+        if self._aside is not None:
+            self._aside.put(self._path)
         self._meet()
 
     # ---- what is measured ----------------------------------------------------------------------------------------
@@ -234,7 +232,7 @@ class Transfer:
         return changed if self.changes_in_place else whole
 
     def close(self) -> None:
-        """Remove all files and free what MPI holds."""
+        """Put all files aside and free what MPI holds."""
         self.remove()
         for made in self._mpiio or ():
             made.Free()
