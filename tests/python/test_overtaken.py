@@ -370,3 +370,30 @@ def test_a_new_file_in_a_directory_that_was_renamed_meanwhile(*, again: bool, du
     assert list(aside.iterdir()) == []
     assert place.exists() == again
     assert not again or list(place.iterdir()) == []
+
+
+def test_a_file_in_a_directory_that_was_renamed_leaves_the_owners_of_others_alone(tmp_path: Path) -> None:
+    place, aside = tmp_path / "runs", tmp_path / "old"
+    place.mkdir()
+    file = hs.open_raw(place / "a.raw", "w", durable=False, comm=None)
+    file.write("a", np.arange(5.0))
+    place.rename(aside)
+    other = hs.open_raw(aside / "a.raw", "w", durable=False, comm=None)
+    other.write("a", np.arange(3.0))
+    owners = aside / ".a.raw.hyperslab-owners"
+    both = owners.read_bytes().splitlines()
+    with pytest.raises(hs.StorageError, match="was renamed"):
+        file.close()
+    (its_own,) = (line for line in owners.read_bytes().splitlines() if line)
+    assert its_own == both[1]
+    other.close()
+    assert [path.name for path in aside.iterdir()] == ["a.raw"]
+    assert np.fromfile(aside / "a.raw").tolist() == [0, 1, 2]
+
+
+def test_a_directory_that_cannot_be_opened_is_said_to_be_so(tmp_path: Path) -> None:
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    with pytest.raises(hs.StorageError, match=r"opening '.*/nowhere' failed: No such file"):
+        hs.open_raw(tmp_path / "nowhere" / "a.raw", "w", comm=None)
+    with pytest.raises(hs.NotFoundError, match=r"the directory '.*/none' does not exist"):
+        hs.open_raw(tmp_path / "none" / "a.raw", "w", comm=None)

@@ -29,6 +29,9 @@ OPENINGS: dict[str, dict[str, Any]] = {
     "the other byte order": {"arrays": {"a": ((12,), ">f8"), "c": ((4,), ">i4")}, "header": 16},
     "NumPy's types": {"arrays": {"a": SHARED, "b": SHARED, "c": ((4,), np.dtype(">i4"))}, "header": 16},
     "a type of several fields": {"arrays": {"a": ((8,), np.dtype([("x", "f8"), ("y", "f8")]))}},
+    "a number of two fields": {
+        "arrays": {"a": ((32,), np.dtype((np.int32, {"x": (np.int16, 0), "y": (np.int16, 2)})))}
+    },
     "dates": {"arrays": {"a": ((16,), np.dtype("M8[s]"))}},
     "bytes": {"arrays": {"a": ((128,), "u1")}},
     "bytes of each kind": {"arrays": {"a": ((64,), "|u1"), "b": ((32,), np.dtype("i1")), "c": ((32,), "b1")}},

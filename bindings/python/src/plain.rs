@@ -203,7 +203,8 @@ fn element(given: &Bound<'_, PyAny>) -> Option<ElementType> {
         return number(code);
     }
     let module = given.get_type().module().ok()?;
-    let own = module.to_str().ok()? == "numpy.dtypes";
+    // A number may be cut into fields, too.
+    let own = module.to_str().ok()? == "numpy.dtypes" && given.getattr(intern!(given.py(), "names")).ok()?.is_none();
     if own { number(text(&given.getattr(intern!(given.py(), "str")).ok()?)?) } else { None }
 }
 

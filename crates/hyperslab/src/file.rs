@@ -519,8 +519,9 @@ impl File {
             }
             attempts.publish_file(replaces, &disk::marker(&name))
         };
-        let publish =
-            if self.mode.writes() { Publish::by(self.attempts.at_once_durable(1), work) } else { Publish::nothing() };
+        // Of a file that is there nothing is left to sync.
+        let at_once = if new { self.attempts.at_once_durable(1) } else { self.attempts.at_once(1) };
+        let publish = if self.mode.writes() { Publish::by(at_once, work) } else { Publish::nothing() };
         let result = self.comm.sync_and(end, self.target, publish);
         drop(self.own_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {

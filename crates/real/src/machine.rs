@@ -175,7 +175,7 @@ impl World for Machine {
     fn doze(&mut self, limit: Duration) {
         // A rank that looked for messages meanwhile would take the processor from the thread that it waits for.
         let for_names = self.stores.desk.is_awaited();
-        if for_names || self.stores.posix.is_at_work() && !self.courier.expects() {
+        if for_names || self.stores.posix.is_syncing() && !self.courier.expects() {
             return self.courier.wire().doze_for_ring(limit);
         }
         self.courier.wire().doze(limit);

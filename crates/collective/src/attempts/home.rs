@@ -47,8 +47,11 @@ impl Home {
 
     /// Whether the directory that is held has its name still.
     pub(super) fn check_above(&self) -> Result<(), Fault> {
-        if self.above.is_none_or(|above| self.names.identity("").is_ok_and(|found| found == above)) {
-            return Ok(());
+        let Some(above) = self.above else { return Ok(()) };
+        match self.names.identity("") {
+            Ok(found) if found == above => return Ok(()),
+            Err(fault) if self.names.exists("") => return Err(fault),
+            _ => {}
         }
         let text = format!("the directory '{}' was renamed, replaced or removed meanwhile", self.names.full(""));
         Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and write it again"))
@@ -88,10 +91,12 @@ impl Home {
 
     /// Takes a line out of the list of owners, and those of which nothing is left.
     pub(super) fn strike(&self, line: &[u8]) -> Result<(), Fault> {
+        // Names are looked for by paths, and say nothing of the list of a directory that has its path no more.
+        let elsewhere = self.check_above().is_err();
         let is_there = |other: &[u8]| {
             // Of a line that was written by half nobody knows anything.
             let Some(line) = lines(other).pop() else { return false };
-            if parts_of(&line) != self.names.parts() {
+            if elsewhere || parts_of(&line) != self.names.parts() {
                 return true;
             }
             let named = |owner: Owner| [self.root(&owner.token), self.gone(&owner.token)];

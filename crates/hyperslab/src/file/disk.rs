@@ -106,6 +106,19 @@ fn attempts(home: Home, at_hand: bool, durable: bool, held: Option<Hold>) -> Att
 /// What rank 0 tells of a file that exists, given its directory, name and length \[B\]: its header, and what other ranks must see.
 pub(super) type SeenFile = (Vec<u8>, Vec<Proof>);
 
+/// Holds the directory of a file that is written: what is made beside it lies where it was opened, whatever has the directory's
+/// name by then.
+fn held(home: Home, mode: Mode) -> Result<Home, Fault> {
+    let names = home.names.clone();
+    match mode.writes().then(|| names.hold("")) {
+        Some(Err(fault)) if mode.writes_new() => Err(fault),
+        // All of several directories are looked at.
+        Some(Ok(_)) if mode.writes_new() && names.parts() > 1 && !names.exists("") => Err(not_there(&names.full(""))),
+        Some(Ok(above)) => Ok(home.within(&above)),
+        _ => Ok(home),
+    }
+}
+
 /// Rank 0's part of opening; `look` looks at a file that exists.
 pub(super) fn open_file(
     file: &dyn Names,
@@ -133,12 +146,7 @@ pub(super) fn open_file(
         false => Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", directory.full("")))
             .hint("check the path, and make the directory first"),
     };
-    // What is made beside the file lies where it was opened, whatever becomes of the directory's name.
-    let above = if mode.writes() { directory.hold("").ok() } else { None };
-    if mode.writes_new() && (above.is_none() || directory.parts() > 1 && !directory.exists("")) {
-        return Err(missing());
-    }
-    let home = above.iter().fold(home, Home::within);
+    let home = held(home, mode).map_err(|fault| if directory.exists("") { fault } else { missing() })?;
     let found = recovered(&home, mode)?;
     if mode == Mode::Create && directory.exists(&name) {
         return Err(

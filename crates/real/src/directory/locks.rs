@@ -94,6 +94,9 @@ impl Lock for FileLock {
             let _ = self.file.unlock();
             return Ok(false);
         }
+        if note == rested {
+            return Ok(true);
+        }
         self.file.write_all_at(note, 0).map(|()| true).map_err(|error| {
             let _ = self.file.write_all_at(rested, 0);
             failed("writing", &error)

@@ -229,7 +229,7 @@ impl Wire for MpiWire {
             Ok(news) if news || self.traffic.has_arrived() => self.pace.reset(),
             // What is being sent moves only while somebody looks after it.
             Ok(_) if self.traffic.is_busy() => self.doze(limit),
-            Ok(_) => drop(self.bell.wait(limit.min(pace::SLEEP_MAX))),
+            Ok(_) => drop(self.bell.wait(limit.min(pace::SLEEP_WOKEN))),
             Err(error) => self.late = Some(error),
         }
     }

@@ -8,14 +8,14 @@ const YIELDS: u32 = 50;
 /// all are there. Waking one that sleeps takes longer (4 ranks on 2 cores: 100 us with one offer, 33 with these); dumps of
 /// 1 to 500 MiB by 4 and 8 ranks took as long as with one.
 const YIELDS_WOKEN: u32 = 30;
-/// First sleep there.
-const SLEEP_WOKEN: Duration = Duration::from_micros(200);
+/// First sleep there, and each of those who wait for their own threads alone.
+pub(super) const SLEEP_WOKEN: Duration = Duration::from_micros(200);
 /// The same where each rank has a core: a message between two ranks that are awake comes within some microseconds, and
 /// nobody is slowed down who could send it sooner.
 const SPIN: Duration = Duration::from_micros(200);
 /// First and longest sleep.
 const SLEEP_FIRST: Duration = Duration::from_micros(20);
-pub(super) const SLEEP_MAX: Duration = Duration::from_micros(500);
+const SLEEP_MAX: Duration = Duration::from_micros(500);
 /// How late a sleep may end where each rank has a core. By default the kernel adds 50 us; where ranks share cores, that
 /// keeps those who wait from waking up all the time.
 const SLACK: Duration = Duration::from_micros(1);
