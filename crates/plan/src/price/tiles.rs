@@ -1,7 +1,7 @@
 //! Pieces that no closed form describes, as the model takes them to be, since nobody knows all of them.
 //!
 //! The array is cut into tiles as large as a piece of one rank. They are numbered in the order of storage, and each rank
-//! holds as many, one after another. So runs, and pieces of a chunk, are about as long and as many as they will be; how
+//! holds as many, one after another, the last rank first. So runs, and pieces of a chunk, are about as long and as many as they will be; how
 //! pieces of several ranks lie between each other is not known.
 
 use super::terms::MemoryLayout;
@@ -117,14 +117,21 @@ impl Tiles {
                 let (low, high) = (at * self.tile[d], (at + 1) * self.tile[d]);
                 dims[d] = IndexSet::range(low.max(bounds[d].0), high.min(bounds[d].1));
             }
-            let rank = u128::from(number) * u128::from(self.ranks) / u128::from(self.count());
-            (rank as u32, Region { dims: dims.into_iter().collect() })
+            let place = u128::from(number) * u128::from(self.ranks) / u128::from(self.count());
+            (self.rank_at(place as u32), Region { dims: dims.into_iter().collect() })
         })
+    }
+
+    /// Which rank holds the tiles at this place among those of all ranks. Those at the beginning are not the first rank's: of
+    /// what it serves, only the beginning is looked at, and all of it would seem to be its own.
+    fn rank_at(&self, place: u32) -> u32 {
+        (place + self.ranks - 1) % self.ranks
     }
 
     /// The first tile of a rank.
     fn first(&self, rank: u32) -> Region {
-        let mut rest = (u128::from(rank) * u128::from(self.count())).div_ceil(u128::from(self.ranks)) as u64;
+        let place = (rank + 1) % self.ranks;
+        let mut rest = (u128::from(place) * u128::from(self.count())).div_ceil(u128::from(self.ranks)) as u64;
         let mut dims = vec![IndexSet::empty(); self.shape.len()];
         for &d in self.order.iter().rev() {
             let low = rest % self.along(d) * self.tile[d];
@@ -225,10 +232,12 @@ mod tests {
             for (i, (_, one)) in all.iter().enumerate() {
                 assert!(all[..i].iter().all(|(_, other)| one.intersect(other).is_empty()));
             }
-            for rank in 0..ranks.min(all.len() as u32) {
+            for rank in 0..ranks {
                 let first = all.iter().find(|(holder, _)| *holder == rank).map(|(_, region)| region);
-                assert_eq!(first, Some(&tiles.first(rank)), "{shape:?} in {held:?}");
+                assert!(first.is_none_or(|first| *first == tiles.first(rank)), "{shape:?} in {held:?}");
+                assert!(first.is_some() || all.len() < ranks as usize, "{shape:?} in {held:?}");
             }
+            assert_eq!(all[0].0, ranks - 1, "the beginning is not the first rank's own");
         }
     }
 
