@@ -104,7 +104,7 @@ class Campaign:
             while batch:
                 self._measure(batch)
                 batch = self._draw()
-        self._tell_of_the_rest(max(0.0, self._planned_end - self.clock()))
+            self._tell_of_the_rest(max(0.0, self._planned_end - self.clock()))
         self.results.sort(key=lambda result: int(result["case"]["number"]))
 
     def wanted(self, case: Case) -> float:

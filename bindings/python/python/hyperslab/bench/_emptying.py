@@ -38,7 +38,12 @@ class Aside:
     def __init__(self, directory: Path) -> None:
         self._place = directory / f"aside-{os.getpid()}"
         self._place.mkdir(exist_ok=True)
-        self._least_free = shutil.disk_usage(directory).free // 2
+        self._least = tuple(free // 2 for free in self._free())
+
+    def _free(self) -> tuple[int, int]:
+        """Bytes and inodes that are free; a file system without a number of inodes has none."""
+        known = os.statvfs(self._place)
+        return known.f_frsize * known.f_bavail, known.f_favail
 
     def put(self, path: Path) -> None:
         """Put a file or directory there; nothing there is fine."""
@@ -48,7 +53,7 @@ class Aside:
         except FileNotFoundError:
             return
         empty(aside)
-        # Directories keep their blocks.
-        if shutil.disk_usage(self._place).free < self._least_free:
+        # Directories keep their blocks, and all keep their inodes.
+        if any(free < least for free, least in zip(self._free(), self._least, strict=True)):
             shutil.rmtree(self._place)
             self._place.mkdir()
