@@ -182,8 +182,8 @@ def test_every_verb_prints_json_but_that_of_scripts() -> None:
 
 
 def test_explain_has_one_unit_of_times() -> None:
-    # 0.3 ms now, and 1 ms to be durable later.
-    shown = run("explain", "--shape", "8,8", "--mesh", "2,2", "--cores", "2").stdout
+    # 0.5 ms now, and 1.2 ms to be durable later.
+    shown = run("explain", "--shape", "512,512", "--mesh", "2,2", "--cores", "2").stdout
     assert set(re.findall(r"\d (s|ms|us|ns)\b", shown)) == {"ms"}
 
 
