@@ -16,9 +16,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Room that is made at once for what is read of a small file \[B\].
-const PREFIX_BYTES: u64 = 1 << 20;
-
 /// A directory of a file system, as the root of names.
 #[derive(Clone, Debug)]
 pub struct Directory {
@@ -178,21 +175,13 @@ impl Names for Directory {
     }
 
     fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
-        use std::io::{Read, Seek, SeekFrom};
         progress::note();
         let path = self.path(name);
-        let (mut file, length) = match regular::open_known(&path, false) {
-            Ok((file, known)) => (file, known.len()),
-            Err(error) if is_missing(&error) => return Ok(None),
-            Err(error) => return Err(posix_fault("reading", &path, &error)),
-        };
-        // With a byte more than there is, the end is found by the first read.
-        let room = length.saturating_sub(at).saturating_add(1).min(bytes_max).min(PREFIX_BYTES);
-        let mut part = Vec::with_capacity(room as usize);
-        let sought = if at > 0 { file.seek(SeekFrom::Start(at)) } else { Ok(0) };
-        let read = sought.and_then(|_| file.take(bytes_max).read_to_end(&mut part));
-        read.map_err(|error| posix_fault("reading", &path, &error))?;
-        Ok(Some(part))
+        match regular::read(&path, at, bytes_max) {
+            Ok(part) => Ok(Some(part)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(posix_fault("reading", &path, &error)),
+        }
     }
 
     fn length(&self, name: &str) -> Option<u64> {

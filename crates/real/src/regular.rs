@@ -2,7 +2,7 @@
 //! one could keep whoever opens it waiting for ever, or never end.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -20,6 +20,22 @@ pub(crate) fn open_known(path: &Path, write: bool) -> io::Result<(File, Metadata
     let known = file.metadata()?;
     check(&known)?;
     Ok((file, known))
+}
+
+/// Room that is made at once for what is read of a small file \[B\].
+const ROOM_BYTES: u64 = 1 << 20;
+
+/// So many bytes of a file from there on, or those that there are.
+pub(crate) fn read(path: &Path, at: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let (mut file, known) = open_known(path, false)?;
+    // With a byte more than there is, the end is found by the first read.
+    let room = known.len().saturating_sub(at).saturating_add(1).min(bytes_max).min(ROOM_BYTES);
+    let mut part = Vec::with_capacity(room as usize);
+    if at > 0 {
+        file.seek(SeekFrom::Start(at))?;
+    }
+    file.take(bytes_max).read_to_end(&mut part)?;
+    Ok(part)
 }
 
 /// Refuses what is no file.

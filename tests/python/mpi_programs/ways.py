@@ -25,7 +25,7 @@ def main() -> None:
             if way.name == TWIN:
                 continue
             if case.direction == "write" and not transfer.changes_in_place:
-                transfer.remove()
+                transfer.put_aside()
             transfer.renew()
             try:
                 transfer.run(way)

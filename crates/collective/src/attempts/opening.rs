@@ -202,10 +202,12 @@ impl Opening {
                 (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
                 (edited, _) => {
                     self.names().discard(&path);
-                    let owners = self.names().full(&self.home.owners());
-                    let left = |why: Fault| format!("'{owners}' is left behind: {}", why.text());
-                    let left = self.home.strike(&line).err().map(left);
-                    edited.map_err(|fault| left.into_iter().fold(fault, Fault::also))?;
+                    let struck = self.home.strike(&line);
+                    let owners = || self.names().full(&self.home.owners());
+                    edited.map_err(|fault| match struck {
+                        Ok(()) => fault,
+                        Err(why) => fault.also(format!("'{}' is left behind: {}", owners(), why.text())),
+                    })?;
                 }
             }
         }

@@ -8,7 +8,7 @@ use hyperslab_world::{Fault, FaultKind, METADATA_BYTES_MAX, Proof, Root, fingerp
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -161,15 +161,6 @@ fn root_itself(path: &Path) -> io::Result<Arc<OwnedFd>> {
     below::descend(below::root(parent)?, Path::new(name))
 }
 
-/// The first bytes of a file.
-fn beginning(name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let (file, known) = regular::open_known(Path::new(name), false)?;
-    // With a byte more than there is, the end is found by the first read.
-    let mut contents = Vec::with_capacity(known.len().saturating_add(1).min(bytes_max) as usize);
-    file.take(bytes_max).read_to_end(&mut contents)?;
-    Ok(contents)
-}
-
 fn look(proof: &Proof) -> Result<(), Fault> {
     let (name, expected) = match proof {
         Proof::Directory(name) => (name, "the directory that rank 0 made".to_string()),
@@ -183,11 +174,11 @@ fn look(proof: &Proof) -> Result<(), Fault> {
         Proof::Length(_, bytes) => {
             std::fs::metadata(&**name).map(|found| (found.len() == *bytes, format!("{} B", found.len())))
         }
-        Proof::Stretch(_, (from, to), hash) => beginning(name, *to).map(|found| {
+        Proof::Stretch(_, (from, to), hash) => regular::read(Path::new(&**name), 0, *to).map(|found| {
             let stretch = found.get(*from as usize..).unwrap_or_default();
             (fingerprint(stretch) == *hash, format!("other bytes from {from} to {to}"))
         }),
-        Proof::Contents(_, hash) => beginning(name, METADATA_BYTES_MAX)
+        Proof::Contents(_, hash) => regular::read(Path::new(&**name), 0, METADATA_BYTES_MAX)
             .map(|found| (fingerprint(&found) == *hash, format!("other contents, {} B", found.len()))),
     };
     match found {

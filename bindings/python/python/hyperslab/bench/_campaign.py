@@ -22,6 +22,7 @@ import hyperslab as hs
 from hyperslab._progress import is_watched, tell
 from hyperslab._scratch import scratch
 from hyperslab.bench._cases import Case
+from hyperslab.bench._emptying import empty
 from hyperslab.bench._estimates import Estimates
 from hyperslab.bench._launch import launch
 from hyperslab.bench._sweep import sweep
@@ -199,4 +200,7 @@ class Campaign:
             print(error, file=sys.stderr)
             ended = False
         lines = [json.loads(line) for line in answer.read_text().splitlines()] if answer.exists() else []
+        if not ended:
+            # Ranks that died put nothing aside.
+            empty(place)
         return lines, ended

@@ -22,6 +22,8 @@ def empty(path: Path) -> None:
             os.truncate(place, 0)
 
 
+#: One part in so many of a file system stays free.
+LEAST_FREE = 8
 #: Of what one process puts aside.
 _numbers = itertools.count()
 
@@ -38,12 +40,11 @@ class Aside:
     def __init__(self, directory: Path) -> None:
         self._place = directory / f"aside-{os.getpid()}"
         self._place.mkdir(exist_ok=True)
-        self._least = tuple(free // 2 for free in self._free())
 
-    def _free(self) -> tuple[int, int]:
-        """Bytes and inodes that are free; a file system without a number of inodes has none."""
+    def _fills_up(self) -> bool:
+        """Whether little is left of the file system: directories keep their blocks, and all keep their inodes."""
         known = os.statvfs(self._place)
-        return known.f_frsize * known.f_bavail, known.f_favail
+        return known.f_bavail < known.f_blocks // LEAST_FREE or known.f_favail < known.f_files // LEAST_FREE
 
     def put(self, path: Path) -> None:
         """Put a file or directory there; nothing there is fine."""
@@ -53,7 +54,6 @@ class Aside:
         except FileNotFoundError:
             return
         empty(aside)
-        # Directories keep their blocks, and all keep their inodes.
-        if any(free < least for free, least in zip(self._free(), self._least, strict=True)):
+        if self._fills_up():
             shutil.rmtree(self._place)
             self._place.mkdir()

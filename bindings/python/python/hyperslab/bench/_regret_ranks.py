@@ -67,7 +67,7 @@ class Measurement:
     def _seconds(self, way: Way) -> float:
         """Seconds from the common start to the end of the last rank."""
         if self.case.direction == "write" and not self.transfer.changes_in_place:
-            self.transfer.remove()
+            self.transfer.put_aside()
         found: list[Any] = []
         seconds = self.watch.seconds(lambda: found.append(self.transfer.run(way)))
         if way.name == CHOSEN:

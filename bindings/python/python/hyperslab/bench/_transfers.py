@@ -80,7 +80,7 @@ class Transfer:
 
     def make_ready(self) -> None:
         """Bring storage to where the transfer begins: nothing there, or what is read or changed."""
-        self.remove()
+        self.put_aside()
         case = self.case
         if case.direction == "write" and case.section is None:
             return
@@ -96,7 +96,7 @@ class Transfer:
         """Whether a write changes what is there."""
         return self.case.section is not None and self.case.direction == "write"
 
-    def remove(self) -> None:
+    def put_aside(self) -> None:
         """Put all files aside."""
         self._meet()
         if self._aside is not None:
@@ -233,7 +233,7 @@ class Transfer:
 
     def close(self) -> None:
         """Put all files aside and free what MPI holds."""
-        self.remove()
+        self.put_aside()
         for made in self._mpiio or ():
             made.Free()
         self._mpiio = None
