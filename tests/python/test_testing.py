@@ -14,7 +14,7 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 RANKS = 3
-FEW = settings(max_examples=25, database=None, deadline=None)
+FEW = settings(max_examples=25, database=None)
 
 
 def held(pieces: hs.Pieces, array: np.ndarray) -> Any:

@@ -296,7 +296,7 @@ PROPERTY_KINDS += [np.dtype(ml_dtypes.bfloat16), np.dtype([("a", "<i2"), ("b", "
 FILLS = st.sampled_from(PROPERTY_KINDS).flatmap(lambda dtype: st.tuples(st.just(dtype), any_fill(dtype)))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=FILLS)
 @example(case=(np.dtype("u8"), np.uint64(2**64 - 1)))
 @example(case=(np.dtype("f4"), np.float32(np.nan)))

@@ -385,6 +385,9 @@ class _Case:
         if self.case.event != "kill":
             self._come_back()
             back = Ended(**self.notes.read("victim", END_SECONDS))
+            if not wait_for(partial(self.notes.there, "settled"), END_SECONDS / 2):
+                # The call at which it stops may have come after its attempt, and after it was told to go on.
+                self._come_back()
             back.where = self.notes.read("settled", END_SECONDS)["where"] or back.where
         if ends:
             judge.look_at_second(ends, back)
