@@ -12,6 +12,8 @@ pub struct Ending {
     /// Below which everything is made durable that this rank wrote.
     below: Option<Root>,
     publish: Option<(Work, bool)>,
+    /// Whether publishing makes all of it durable that lies where rank 0 reaches it.
+    publishing_syncs: bool,
     stage: Stage,
 }
 
@@ -29,7 +31,13 @@ impl Ending {
     /// once or not.
     pub fn new(question: Question, below: Option<Root>, publish: Option<(Work, bool)>) -> Ending {
         let question = Question { stores: publish.is_some(), ..question };
-        Ending { question: Some(question), below, publish, stage: Stage::New }
+        Ending { question: Some(question), below, publish, publishing_syncs: false, stage: Stage::New }
+    }
+
+    /// The same where publishing makes durable what lies below the root, as far as rank 0 reaches it.
+    #[must_use]
+    pub fn synced_by_publishing(self, syncs: bool) -> Ending {
+        Ending { publishing_syncs: syncs, ..self }
     }
 
     /// Goes on; gives the outcome, the same on all ranks, once it is over.
@@ -73,6 +81,12 @@ impl Ending {
         match sync {
             Some(below) if served::has_servers(party) => {
                 Agreement::tell(party, question.clone(), served::syncing(&below)).map(Stage::Told)
+            }
+            // All of one host wait for the disk once.
+            Some(below)
+                if question.fault.is_none() && self.publishing_syncs && world.store().leave_to_rank_0(&below) =>
+            {
+                self.agree(party)
             }
             Some(below) if question.fault.is_none() => {
                 party.begin_part();

@@ -224,7 +224,7 @@ impl Comm {
     /// Makes what was written below durable, on all ranks, then lets rank 0 go on. What went wrong in a call of `target`
     /// that nobody waited for is the failure of this one.
     pub(crate) fn sync_and(&self, end: End, target: u64, publish: Publish) -> Result<(), Fault> {
-        let End { what, fields, sync, fault } = end;
+        let End { what, fields, sync, publishing_syncs, fault } = end;
         self.line().check_process().map_err(|fault| fault.context(&what))?;
         if let Some(driver) = self.driver() {
             return driver.end(Question::opening(what, fields, fault), sync, publish.0);
@@ -238,7 +238,7 @@ impl Comm {
             self.bring_failure(party, &mut question, target);
             question.fault = question.fault.map(|fault| fault.context(&what));
         }
-        let mut ending = Ending::new(question, sync, publish.0);
+        let mut ending = Ending::new(question, sync, publish.0).synced_by_publishing(publishing_syncs);
         let (mut result, mut steps) = (None, 0);
         let driven = party.drive(machine, &mut ending, |ending, world, party| {
             result = ending.poll(world, party);
@@ -329,6 +329,8 @@ pub(crate) struct End {
     pub(crate) what: String,
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) sync: Option<Root>,
+    /// Whether publishing makes durable what lies there, as far as rank 0 reaches it.
+    pub(crate) publishing_syncs: bool,
     pub(crate) fault: Option<Fault>,
 }
 
@@ -337,7 +339,7 @@ impl End {
     /// taken for one of them.
     pub(crate) fn of(what: impl Into<String>, called: &str, target: &str) -> End {
         let fields = vec![("operation".into(), called.into()), ("file or store".into(), quoted(target))];
-        End { what: what.into(), fields, sync: None, fault: None }
+        End { what: what.into(), fields, sync: None, publishing_syncs: false, fault: None }
     }
 
     pub(crate) fn and(mut self, fields: Fields) -> End {

@@ -493,7 +493,7 @@ impl File {
         self.await_calls();
         let file = Root::new(self.directory.full(self.object()));
         let path = self.path().display().to_string();
-        let end = End { sync: sync.then_some(file), fault, ..End::of(what, "close", &path) };
+        let end = End { sync: sync.then_some(file), publishing_syncs: true, fault, ..End::of(what, "close", &path) };
         let (attempts, name, inside) = (self.attempts.clone(), self.name.clone(), self.inside.clone());
         let replaces = self.mode != Mode::Create;
         let work = move || {

@@ -26,6 +26,7 @@ use files::Files;
 pub(crate) use handle::passes_cache;
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Root, Store, Ticket};
 use job::{Answers, Finished};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Files of the file system as objects.
@@ -245,6 +246,10 @@ impl Store for PosixStore {
         self.tell(Work::Release);
     }
 
+    fn leave_to_rank_0(&mut self, below: &Root) -> bool {
+        self.idle().is_some_and(|mut files| files.leave_to_rank_0(Path::new(&*below.at)))
+    }
+
     fn pause(&mut self) {
         self.tell(Work::Pause);
     }
@@ -278,7 +283,8 @@ mod tests {
         std::fs::write(path.join("data"), [0; 16]).unwrap();
         let at_hand = at_hand::holds(&std::fs::File::open(&path).unwrap());
         let mut store = PosixStore::new(Bell::default());
-        store.enter([Root::new(path.to_string_lossy())].into());
+        let root = Root::new(path.to_string_lossy());
+        store.enter([root.clone()].into());
         let write = |value: u8| {
             let (region, element) = (Region::whole(&[16]), ElementType::native(Kind::UInt8));
             let view = Arc::new(View::held(&region, 0, &[1], element));
@@ -308,6 +314,16 @@ mod tests {
         end(&mut store);
         store.submit(4, sync());
         assert_eq!(store.under_way, 0, "nothing is left to sync");
+        end(&mut store);
+        // On this host rank 0 may make it durable as well, all or nothing.
+        store.submit(5, write(3));
+        end(&mut store);
+        std::fs::File::options().write(true).open(path.join("data")).unwrap().set_len(1 << 30).unwrap();
+        assert!(!store.leave_to_rank_0(&root), "that takes long, and has to tell how far it is");
+        std::fs::File::options().write(true).open(path.join("data")).unwrap().set_len(16).unwrap();
+        assert_eq!(store.leave_to_rank_0(&root), at_hand);
+        store.submit(6, sync());
+        assert_eq!(store.under_way == 0, at_hand, "it was left to rank 0, or is synced here");
         end(&mut store);
         store.release();
         drop(store);

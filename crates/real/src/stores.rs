@@ -87,6 +87,10 @@ impl Store for Stores {
         self.posix.release();
     }
 
+    fn leave_to_rank_0(&mut self, below: &Root) -> bool {
+        self.posix.leave_to_rank_0(below)
+    }
+
     fn pause(&mut self) {
         self.posix.pause();
     }

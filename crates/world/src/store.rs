@@ -211,6 +211,12 @@ pub trait Store {
     }
     /// Closes what it keeps open for the requests so far.
     fn release(&mut self) {}
+    /// Leaves what was written below a root, and is not durable yet, to rank 0, who makes it durable before it is published: if
+    /// it lies where rank 0 reaches it. If not, nothing changes.
+    fn leave_to_rank_0(&mut self, below: &Root) -> bool {
+        let _ = below;
+        false
+    }
     /// The same after a call that others like it may follow: a few files may stay open, until all are released or other
     /// roots are entered.
     fn pause(&mut self) {

@@ -29,6 +29,10 @@ macro_rules! forwarded {
             self.inner.release();
         }
 
+        fn leave_to_rank_0(&mut self, below: &Root) -> bool {
+            self.inner.leave_to_rank_0(below)
+        }
+
         fn pause(&mut self) {
             self.inner.pause();
         }

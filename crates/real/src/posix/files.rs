@@ -237,7 +237,7 @@ impl Files {
     }
 
     /// Whether a file is known to lie on a disk or in memory of this host, so that nothing far away is waited for.
-    fn is_at_hand(&self, path: &Path) -> bool {
+    pub(super) fn is_at_hand(&self, path: &Path) -> bool {
         holds(&self.at_hand, path)
     }
 

@@ -35,6 +35,24 @@ impl Files {
         self.dirty.is_empty() && self.new.is_empty() && self.replacing.is_empty()
     }
 
+    /// Forgets what was written below a path, if a sync by rank 0 makes all of it durable: files that are known to lie on this
+    /// host. Rank 0, whose proofs hold there, has its files on the same one, and so in the same cache. Long ones are not
+    /// left to it, since their sync has to tell how far it is.
+    pub(super) fn leave_to_rank_0(&mut self, below: &Path) -> bool {
+        self.settle();
+        let inside = |path: &&PathBuf| path.starts_with(below);
+        let is_short = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() <= SYNC_STEP_BYTES);
+        let is_left =
+            |path: &PathBuf| self.is_at_hand(path) && !self.sets.iter().any(|set| set.holds(path)) && is_short(path);
+        let left = self.replacing.is_empty()
+            && !self.new.iter().any(|path| inside(&path))
+            && self.dirty.iter().filter(inside).all(is_left);
+        if left {
+            self.dirty.retain(|path| !path.starts_with(below));
+        }
+        left
+    }
+
     /// Syncs files written, lets what replaces others take their names, then syncs the directories in which names were made.
     pub(super) fn sync(&mut self, below: &[Object]) -> Result<Outcome, Fault> {
         self.settle();
