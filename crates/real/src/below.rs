@@ -175,6 +175,15 @@ impl Spot {
         }
     }
 
+    /// Gives a file one more name; returns whether that is free, and the file system can.
+    pub(crate) fn link(&self, to: &Spot) -> io::Result<bool> {
+        match rustix::fs::linkat(&self.directory, &self.last, &to.directory, &to.last, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST | Errno::PERM | Errno::MLINK | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Exchanges what two names mean; returns whether the file system can.
     pub(crate) fn exchange(&self, other: &Spot) -> io::Result<bool> {
         match self.rename_with(other, RenameFlags::EXCHANGE) {

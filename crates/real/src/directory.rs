@@ -377,6 +377,14 @@ impl Names for Directory {
         self.doing("publishing", to, |to| self.spot(from)?.rename_new(&to))
     }
 
+    fn has_links(&self) -> bool {
+        true
+    }
+
+    fn link(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        self.doing("linking", to, |to| self.spot(from)?.link(&to))
+    }
+
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
         self.doing("publishing", b, |b| self.spot(a)?.exchange(&b))
     }

@@ -210,7 +210,7 @@ impl Lock for SimLock {
         self.inner.cut(bytes)
     }
 
-    fn has_its_name(&self) -> bool {
+    fn has_its_name(&self) -> Result<bool, Fault> {
         self.names.note(Deed::Query);
         self.inner.has_its_name()
     }

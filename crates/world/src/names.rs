@@ -14,10 +14,13 @@ pub const NOTE_BYTES_MAX: u64 = 4 << 20;
 pub trait Lock: Send + Sync {
     /// Adds to the end of the note.
     fn add(&self, note: &[u8]) -> Result<(), Fault>;
-    /// Cuts the note to its first bytes.
+    /// Cuts the note to its first bytes; in a file system, it may also gain some that are zero.
     fn cut(&self, bytes: u64) -> Result<(), Fault>;
     /// Whether the name by which it was locked still means this file.
-    fn has_its_name(&self) -> bool;
+    ///
+    /// # Errors
+    /// When the place does not tell.
+    fn has_its_name(&self) -> Result<bool, Fault>;
     /// Whether others are kept out; not where a file system has no locks.
     fn keeps_others_out(&self) -> bool;
     /// Lets others lock it from now on, with a note as long as this one; says whether it can do that, and else has changed
@@ -279,6 +282,16 @@ pub trait Names: Send + Sync {
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, at once. Returns whether that was done; not if the name is taken.
     fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault>;
+    /// Whether files may have several names here.
+    fn has_links(&self) -> bool {
+        false
+    }
+    /// Gives a file one more name, in a directory that exists. Returns whether that was done; not if the name is taken, or files
+    /// cannot have several.
+    fn link(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        let _ = (from, to);
+        Ok(false)
+    }
     /// Writes a small file whole over the [version](Names::version) that was seen. Returns whether that was still there; not
     /// if somebody else changed it meanwhile, as far as the place can tell.
     fn replace(&self, name: &str, bytes: &[u8], over: &str) -> Result<bool, Fault> {

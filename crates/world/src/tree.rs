@@ -476,6 +476,22 @@ impl Names for MemoryTree {
         })
     }
 
+    fn has_links(&self) -> bool {
+        true
+    }
+
+    fn link(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        let from = self.inner(from);
+        self.doing("linking", to, |top, to, numbers| {
+            let from = self.pinned_name(top, &from)?;
+            let file = found_file(top, &from)?;
+            if top.find(to).is_some() {
+                return Ok(false);
+            }
+            place(top, to, file, numbers).map(|()| true)
+        })
+    }
+
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
         let a = self.inner(a);
         self.doing("publishing", b, |top, b, numbers| {

@@ -3,7 +3,7 @@
 use super::home::Home;
 use super::owner::{Owner, is_token, lines};
 use super::records::{MARKER, OWNER, disowned_line, is_disowned, is_resting, is_torn, parts_of};
-use super::recover::{Fate, Marked, Whose, fate, marked_by, recover_home};
+use super::recover::{Fate, Marked, Whose, fate, fate_of_first, marked_by, recover_first, recover_home};
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 
 /// Something that is hidden or marked: what kind of thing, its name or path, and what is or would be done about it.
@@ -30,7 +30,9 @@ pub(super) fn homes_of(names: &dyn Names) -> Result<Vec<Home>, Fault> {
     if directory.exists("") && directory.length("").is_none() {
         homes.push(Home::inside(directory.clone()));
     }
-    let known = |home: &Home| home.names.note(&home.owners()).is_ok_and(|note| note.is_some());
+    let known = |home: &Home| {
+        home.names.note(&home.owners()).is_ok_and(|note| note.is_some()) || home.names.exists(&home.first())
+    };
     if !directory.exists("") && !homes.iter().any(known) {
         return Err(Fault::new(
             FaultKind::NotFound,
@@ -44,6 +46,7 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
     let names = &home.names;
     let note = names.note(&home.owners())?.unwrap_or_default();
     let verb = if dry_run { "would be removed" } else { "removed" };
+    let of_first = told_of_first(home, verb, cleaned)?;
     for (line, owner) in lines(&note).iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
         let root = home.root(&owner.token);
         if parts_of(line) != names.parts() {
@@ -87,13 +90,33 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
         }
     }
     if !dry_run {
+        recover_first(home, Whose::Unknown)?;
         recover_home(home, Whose::Unknown)?;
     }
-    unlisted(home, &note, dry_run, cleaned)
+    unlisted(home, (&note, &of_first), dry_run, cleaned)
+}
+
+/// Tells what becomes of a new file that is found by its first name; gives the other hidden names that it has, which go with it,
+/// or stay.
+fn told_of_first(home: &Home, verb: &str, cleaned: &mut Vec<Cleaned>) -> Result<Vec<String>, Fault> {
+    let (names, first) = (&*home.names, home.first());
+    let note = match fate_of_first(home)? {
+        Fate::Nothing => return Ok(Vec::new()),
+        Fate::Lives => "kept: in use".into(),
+        Fate::Dead(_) => format!("{verb}: its owner is dead"),
+        Fate::Unknown => format!("{verb}: nobody here can know whether its owner lives"),
+    };
+    cleaned.push(Cleaned { kind: "root", name: names.full(&first), note });
+    home.other_names(names.identity(&first)?)
 }
 
 /// What has the form of something hidden, but no owner is listed: what earlier versions left, or the list is lost.
-fn unlisted(home: &Home, note: &[u8], dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
+fn unlisted(
+    home: &Home,
+    (note, known): (&[u8], &[String]),
+    dry_run: bool,
+    cleaned: &mut Vec<Cleaned>,
+) -> Result<(), Fault> {
     let names = &*home.names;
     let owners: Vec<Owner> = lines(note).iter().filter_map(Owner::of_line).collect();
     let (directory, prefix) = home.prefix.rsplit_once('/').unwrap_or(("", &home.prefix));
@@ -103,7 +126,7 @@ fn unlisted(home: &Home, note: &[u8], dry_run: bool, cleaned: &mut Vec<Cleaned>)
         if *token != *"partial" && !is_token(token.strip_prefix("gone-").unwrap_or(token)) {
             continue;
         }
-        if owners.iter().any(|owner| owner.token == token) {
+        if owners.iter().any(|owner| owner.token == token) || known.contains(&name) {
             continue;
         }
         let path = format!("{}{token}", home.prefix);

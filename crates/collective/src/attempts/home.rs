@@ -1,8 +1,8 @@
 //! Homes: where the hidden things of a store or file lie, and the list of their owners.
 
-use super::owner::{Owner, lines};
-use super::records::{INSIDE, parts_of, unfinished_line};
-use hyperslab_world::{Fault, FaultKind, Hold, Names, Then};
+use super::owner::{Owner, is_token, lines};
+use super::records::{FIRST, INSIDE, parts_of, unfinished_line};
+use hyperslab_world::{Fault, FaultKind, Hold, Lock, Names, Then};
 use std::sync::Arc;
 
 /// Where the hidden things of a store or file lie.
@@ -16,6 +16,22 @@ pub struct Home {
     pub(super) prefix: String,
     /// The directory in which they lie, if it is held.
     above: Option<(u64, u64)>,
+}
+
+/// A root, or a new file, that an owner has made.
+pub(super) struct Made {
+    pub(super) path: String,
+    pub(super) found_by: FoundBy,
+    /// Tells others that the owner lives.
+    pub(super) lock: Box<dyn Lock>,
+}
+
+/// By what the next opening finds a root whose owner died.
+pub(super) enum FoundBy {
+    /// This line in the list of owners.
+    Line(Vec<u8>),
+    /// Of a file, the first of its two names, which is that of no other.
+    FirstName,
 }
 
 impl Home {
@@ -89,6 +105,43 @@ impl Home {
         self.names.full(&self.base)
     }
 
+    /// The first name of a new file.
+    pub(super) fn first(&self) -> String {
+        format!("{}{FIRST}", self.prefix)
+    }
+
+    /// Where that lies by which a root is found.
+    pub(super) fn finder(&self, found_by: &FoundBy) -> String {
+        match found_by {
+            FoundBy::Line(_) => self.owners(),
+            FoundBy::FirstName => self.first(),
+        }
+    }
+
+    /// Takes away by what a root was found, which is gone.
+    pub(super) fn forget(&self, made: &Made) -> Result<(), Fault> {
+        match &made.found_by {
+            FoundBy::Line(line) => self.strike(line),
+            // Where somebody removed it, it may be that of another one by now. In a directory that has its path no more, nobody
+            // has looked for it.
+            FoundBy::FirstName => {
+                let is_ours = has_its_name(&*made.lock)? || self.check_above().is_err();
+                let remove = || if is_ours { self.names.remove(&self.first()) } else { Ok(()) };
+                remove().or_else(|_| remove())
+            }
+        }
+    }
+
+    /// Hidden names of the file that has this identity, besides the first.
+    pub(super) fn other_names(&self, identity: (u64, u64)) -> Result<Vec<String>, Fault> {
+        let names = self.names.list("")?.into_iter();
+        let hidden = names.filter(|name| {
+            let token = name.strip_prefix(&*self.prefix);
+            token.is_some_and(|token| is_token(token.strip_prefix("gone-").unwrap_or(token)))
+        });
+        Ok(hidden.filter(|name| self.names.identity(name).is_ok_and(|found| found == identity)).collect())
+    }
+
     /// Takes a line out of the list of owners, and those of which nothing is left.
     pub(super) fn strike(&self, line: &[u8]) -> Result<(), Fault> {
         // Names are looked for by paths, and say nothing of the list of a directory that has its path no more.
@@ -152,4 +205,10 @@ impl Home {
             self.names.remove_empty(INSIDE);
         }
     }
+}
+
+/// Whether the name by which something was locked still means it.
+pub(super) fn has_its_name(lock: &dyn Lock) -> Result<bool, Fault> {
+    // What fails once may not fail twice.
+    lock.has_its_name().or_else(|_| lock.has_its_name())
 }

@@ -1,7 +1,7 @@
 //! Markers: what tells others that something is being changed in place, or about to be replaced, and keeps them from doing
 //! the same.
 
-use super::home::Home;
+use super::home::{Home, has_its_name};
 use super::marker::{Marker, Notes};
 use super::opening::Opening;
 use super::owner::{Owner, line_of, lines};
@@ -265,9 +265,7 @@ impl Opening {
 
     /// Where something else has taken the place of what was marked, a marker of this name is somebody else's.
     fn remove_marker(&self, marker: &Marker) -> Result<(), Fault> {
-        // What fails once may not fail twice.
-        let is_elsewhere = || !marker.lock.has_its_name();
-        if is_elsewhere() && is_elsewhere() {
+        if !has_its_name(&*marker.lock)? {
             return Ok(());
         }
         // The same here, and a marker that stays speaks of an update that is over. A sync that has failed

@@ -1,9 +1,10 @@
 //! Openings: what an open store or file has hidden, its root and its owner, whichever way things become visible.
 
-use super::home::Home;
+use super::home::{FoundBy, Home, Made};
 use super::marker::Marker;
 use super::owner::Owner;
 use super::records::{INSIDE, OWNER, PARTS, UPDATES, shown};
+use super::recover::{Whose, recover_first};
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Publishing, is_in_memory};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,13 +45,6 @@ pub(super) struct State {
     pub(super) resting: Option<Marker>,
     /// What was replaced while it is not known that what replaced it is durable, and in which directory that is.
     pub(super) kept: Vec<(String, String)>,
-}
-
-pub(super) struct Made {
-    pub(super) path: String,
-    pub(super) line: Vec<u8>,
-    /// Tells others that the owner lives.
-    pub(super) lock: Box<dyn Lock>,
 }
 
 impl Opening {
@@ -114,7 +108,7 @@ impl Opening {
         };
         if let Publishing::Metadata(_) = self.names().publishing() {
             let (path, line) = (self.home.root(token), Owner::of(token, self.names()).line(&[]));
-            return make(&path, &line).map(|lock| Made { path, line, lock });
+            return make(&path, &line).map(|lock| Made { path, found_by: FoundBy::Line(line), lock });
         }
         self.make(token, |path, line| {
             self.names().make_new(path)?;
@@ -144,15 +138,46 @@ impl Opening {
     /// Makes a new raw file under its hidden name.
     pub fn make_file(&self, header: &[u8], bytes: u64) -> Result<(), Fault> {
         let token = self.token();
-        let made = self.make(&token, |path, _| {
+        let listed = |path: &str, _: &[u8]| {
             self.names().create(path, header, bytes)?;
             match self.names().lock(path)? {
                 Locked::Ours(lock) => Ok(lock),
                 _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
             }
-        })?;
+        };
+        let made = match self.make_first(&token, header, bytes)? {
+            Some(made) => made,
+            None => self.make(&token, listed)?,
+        };
         self.state().made = Some(made);
         self.check_kept()
+    }
+
+    /// Makes a new file that needs no line in the list of owners, where a free lock says that its owner is dead: first under a name
+    /// by which the next opening finds it, then also under the one that nobody else was ever given. `None` where somebody else
+    /// has that first name, or files have one name each.
+    fn make_first(&self, token: &str, header: &[u8], bytes: u64) -> Result<Option<Made>, Fault> {
+        let (names, path, first) = (self.names(), self.home.root(token), self.home.first());
+        // Only on a file system of this host does a free lock always say that its owner is dead.
+        if !self.at_once || !names.has_links() || self.home.is_inside() {
+            return Ok(None);
+        }
+        let lock = match names.claim(&first, header, false)? {
+            Claim::New(lock) => lock,
+            Claim::Busy(_) => return Ok(None),
+            Claim::Left(lock, _) => {
+                // Of one who died just now, or of this one, who could not see that he had made it.
+                drop(lock);
+                recover_first(&self.home, Whose::Dead)?;
+                return Ok(None);
+            }
+        };
+        let made = Made { path, found_by: FoundBy::FirstName, lock };
+        let long = if bytes > header.len() as u64 { made.lock.cut(bytes) } else { Ok(()) };
+        match long.and_then(|()| Ok(made.lock.keeps_others_out() && names.link(&first, &made.path)?)) {
+            Ok(true) => Ok(Some(made)),
+            linked => self.home.forget(&made).and(linked.map(|_| None)),
+        }
     }
 
     /// Gives a new raw file, as long as it is hidden, other first bytes.
@@ -197,7 +222,7 @@ impl Opening {
                 listed => listed,
             };
             match (listed, made) {
-                (Ok(()), Some(lock)) => return Ok(Made { path, line, lock }),
+                (Ok(()), Some(lock)) => return Ok(Made { path, found_by: FoundBy::Line(line), lock }),
                 // Somebody removed the empty directory for hidden things.
                 (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
                 (edited, _) => {

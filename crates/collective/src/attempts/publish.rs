@@ -1,5 +1,6 @@
 //! Publishing: attempts take their visible names.
 
+use super::home::Made;
 use super::journal::{Entry, Noted, end_journal, half_published, journal_of, replace};
 use super::marker::Marker;
 use super::marks::Replacing;
@@ -65,8 +66,12 @@ impl Opening {
             })
         });
         let made = self.state().made.take();
-        let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
-        synced.and(unmarked).and(struck.map_err(|fault| self.left_behind(&self.home.owners(), fault)))
+        synced.and(unmarked).and(made.map_or(Ok(()), |made| self.forget(&made)))
+    }
+
+    /// Takes away by what a root was found, which is gone.
+    pub(super) fn forget(&self, made: &Made) -> Result<(), Fault> {
+        self.home.forget(made).map_err(|fault| self.left_behind(&self.home.finder(&made.found_by), fault))
     }
 
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.

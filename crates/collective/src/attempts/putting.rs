@@ -23,11 +23,11 @@ mod decisions;
 mod left;
 
 use super::clean::Cleaned;
-use super::home::Home;
+use super::home::{Home, Made};
 use super::journal::Entry;
 use super::marker::Marker;
 use super::marks::Change;
-use super::opening::{Made, Opening};
+use super::opening::Opening;
 use super::records::MARKER;
 use super::recover::{Found, Whose};
 use super::way::{Growing, New, PublishWay, Small, outdated};

@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 pub const MARKER: &str = ".hyperslab-update";
 /// Where hidden things lie in a store, when they cannot lie beside it.
 pub const INSIDE: &str = ".hyperslab";
+/// The first name of a new file that has no other owner: by it the file is found, and its lock says whether its owner lives.
+pub(super) const FIRST: &str = "first";
 /// In a root: what its owner has locked.
 pub(super) const OWNER: &str = "owner";
 /// What is to be an array: `array`, or `array.NUMBER` if it is to replace the one that has this number of an inode.

@@ -159,6 +159,53 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
     Ok(found.and(Found::default()))
 }
 
+/// How the owner of a new file fares that is found by its first name; nothing if there is none.
+pub(super) fn fate_of_first(home: &Home) -> Result<Fate, Fault> {
+    let (names, first) = (&*home.names, home.first());
+    if home.is_inside() || !names.exists(&first) {
+        return Ok(Fate::Nothing);
+    }
+    Ok(match names.lock(&first)? {
+        Locked::Busy => Fate::Lives,
+        Locked::Absent => Fate::Nothing,
+        Locked::Ours(lock) if !lock.has_its_name()? => Fate::Nothing,
+        Locked::Ours(lock) if Owner::is_dead(None, names, names.locks(""), lock.keeps_others_out()) => {
+            Fate::Dead(Some(lock))
+        }
+        Locked::Ours(_) => Fate::Unknown,
+    })
+}
+
+/// Removes a new file that a dead owner left, with all its hidden names, the first of them last: by that it is found. Where it
+/// was published, it loses no more than those.
+pub(super) fn recover_first(home: &Home, whose: Whose) -> Result<Found, Fault> {
+    let (names, first) = (&*home.names, home.first());
+    if whose == Whose::Named {
+        return Ok(Found::default());
+    }
+    let left = |why: &str| {
+        let left = format!("what its owner left in '{}'{why}", names.full(&first));
+        Ok(Found { unfinished: vec![left], ..Found::default() })
+    };
+    let lock = match fate_of_first(home) {
+        Ok(Fate::Lives | Fate::Nothing) => return Ok(Found::default()),
+        Ok(Fate::Dead(lock)) => lock,
+        Ok(Fate::Unknown) if whose == Whose::Unknown => None,
+        Ok(Fate::Unknown) => return left(""),
+        // It may be another user's, and nobody else's work waits for that.
+        Err(fault) => return left(&format!(": {}", fault.text())),
+    };
+    let identity = names.identity(&first)?;
+    let is_published = names.identity(&home.base).is_ok_and(|published| published == identity);
+    let hidden = home.other_names(identity)?;
+    if let Err(fault) = hidden.iter().chain([&first]).try_for_each(|name| names.remove(name)) {
+        return left(&format!(": {}", fault.text()));
+    }
+    drop(lock);
+    let removed = if is_published { Vec::new() } else { vec![home.base.clone()] };
+    Ok(Found { removed, ..Found::default() })
+}
+
 /// Removes the marker of a file that a dead owner was about to replace, or left at rest.
 pub fn drop_idle_marker(names: &dyn Names, marker: &str) -> Result<(), Fault> {
     let idle = || Ok(names.note(marker)?.filter(|note| !is_torn(note)));
@@ -350,4 +397,91 @@ fn name_only(home: &Home, line: &Map<String, Value>, found: &mut Found) -> Resul
     let torn = marked_by(home, &owner, &root)?.into_iter().filter(|marked| marked.torn);
     found.unfinished.extend(torn.map(|marked| marked.name));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Attempts, clean, recover};
+    use super::*;
+    use hyperslab_world::MemoryTree;
+    use std::sync::Arc;
+
+    fn listed(tree: &MemoryTree) -> Vec<String> {
+        tree.list("").unwrap()
+    }
+
+    fn attempts(tree: &MemoryTree) -> Attempts {
+        Attempts::new(Home::beside(tree.at(&tree.full("")), "a.raw"), 1, true, false, None)
+    }
+
+    /// As one who died leaves it who had got so far: it has its first name, one more, or is published.
+    fn left(tree: &MemoryTree, so_far: usize) -> String {
+        let hidden = format!(".a.raw.hyperslab-{}", tree.token());
+        tree.create(".a.raw.hyperslab-first", b"1", 1).unwrap();
+        let other = [None, Some(&*hidden), Some("a.raw")][so_far];
+        assert!(other.is_none_or(|other| tree.link(".a.raw.hyperslab-first", other).unwrap()));
+        hidden
+    }
+
+    #[test]
+    fn a_new_file_of_a_dead_owner_goes_with_all_its_hidden_names() {
+        for so_far in 0..3 {
+            for by_clean in [false, true] {
+                let tree = MemoryTree::new();
+                tree.write("b.raw", b"2", false).unwrap();
+                left(&tree, so_far);
+                // Something else has a name that could be one of its own.
+                let alike = format!(".a.raw.hyperslab-{}", tree.token());
+                tree.link("b.raw", &alike).unwrap();
+                let published = so_far == 2;
+                if by_clean {
+                    let dry = clean(&tree.below("a.raw"), true).unwrap();
+                    assert_eq!(dry[0].name, tree.full(".a.raw.hyperslab-first"));
+                    assert_eq!(clean(&tree.below("a.raw"), false).unwrap().len(), dry.len());
+                } else {
+                    let found = recover(&Home::beside(tree.at(&tree.full("")), "a.raw"), Whose::Dead).unwrap();
+                    assert_eq!(found.removed, if published { vec![] } else { vec!["a.raw"] });
+                    assert_eq!(found.unfinished, [""; 0]);
+                    assert!(tree.exists(&alike), "nobody knows whose it is");
+                    tree.remove(&alike).unwrap();
+                }
+                assert_eq!(listed(&tree), ["a.raw", "b.raw"][usize::from(!published)..]);
+            }
+        }
+    }
+
+    #[test]
+    fn one_who_lives_keeps_his_new_file_and_others_are_listed() {
+        let tree = MemoryTree::new();
+        let [one, other] = [attempts(&tree), attempts(&tree)];
+        one.make_file(b"1", 4).unwrap();
+        assert!(!tree.exists(".a.raw.hyperslab-owners") && tree.length(&one.file()) == Some(4));
+        let home = Home::beside(tree.at(&tree.full("")), "a.raw");
+        assert_eq!(recover(&home, Whose::Dead).unwrap(), Found::default());
+        other.make_file(b"2", 4).unwrap();
+        assert!(tree.exists(".a.raw.hyperslab-owners"));
+        assert!(clean(&tree.below("a.raw"), false).unwrap().iter().all(|one| one.note.starts_with("kept")));
+        one.publish_file(true, ".a.raw.hyperslab-update").unwrap();
+        assert!(!tree.exists(".a.raw.hyperslab-first"));
+        other.end().unwrap();
+        assert_eq!(listed(&tree), ["a.raw"]);
+        let third = Arc::new(attempts(&tree));
+        third.make_file(b"3", 4).unwrap();
+        third.end().unwrap();
+        assert_eq!(listed(&tree), ["a.raw"]);
+    }
+
+    #[test]
+    fn who_finds_another_file_under_its_first_name_leaves_that_alone() {
+        let tree = MemoryTree::new();
+        let [one, other] = [attempts(&tree), attempts(&tree)];
+        one.make_file(b"1", 4).unwrap();
+        // Somebody tidied up by hand.
+        tree.remove(".a.raw.hyperslab-first").unwrap();
+        other.make_file(b"2", 4).unwrap();
+        one.publish_file(true, ".a.raw.hyperslab-update").unwrap();
+        assert!(tree.exists(".a.raw.hyperslab-first"));
+        other.publish_file(true, ".a.raw.hyperslab-update").unwrap();
+        assert_eq!(listed(&tree), ["a.raw"]);
+    }
 }

@@ -1,13 +1,13 @@
 //! Publishing by a rename: what is begun lies in a hidden directory, with all its objects.
 
 use super::clean::{Cleaned, clean_home};
-use super::home::Home;
+use super::home::{FoundBy, Home, Made};
 use super::journal::Entry;
 use super::marker::Marker;
 use super::marks::Change;
-use super::opening::{Made, Opening};
+use super::opening::Opening;
 use super::records::ARRAY;
-use super::recover::{Found, Whose, recover_home};
+use super::recover::{Found, Whose, recover_first, recover_home};
 use super::way::{Growing, New, PublishWay, Small, outdated};
 use hyperslab_world::{Fault, Proof, Root};
 
@@ -18,15 +18,19 @@ impl PublishWay for ByRename {
     fn end_root(&self, of: &Opening, made: Made) -> Result<(), Fault> {
         of.names().discard(&made.path);
         let removed = of.names().remove(&made.path);
-        drop(made.lock);
         if let Err(fault) = removed
             && of.names().exists(&made.path)
         {
             return Err(of.left_behind(&made.path, fault));
         }
-        let struck = of.home.strike(&made.line);
+        if let FoundBy::FirstName = made.found_by {
+            // Ranks may have it open still, and its space shall be free at once. What cannot be cut is removed all the same.
+            let _ = made.lock.cut(0);
+        }
+        let forgotten = of.forget(&made);
+        drop(made);
         of.home.sweep();
-        struck.map_err(|fault| of.left_behind(&of.home.owners(), fault))
+        forgotten
     }
 
     fn is_taken(&self, of: &Opening, name: &str, _key: &str) -> Result<bool, Fault> {
@@ -125,7 +129,7 @@ impl PublishWay for ByRename {
     }
 
     fn recover(&self, home: &Home, whose: Whose) -> Result<Found, Fault> {
-        recover_home(home, whose)
+        Ok(recover_first(home, whose)?.and(recover_home(home, whose)?))
     }
 
     fn clean(&self, home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {

@@ -2,10 +2,10 @@
 //! target begins something, writes where it is told, and publishes or discards it, and does not ask which way it is.
 
 use super::clean::Cleaned;
-use super::home::Home;
+use super::home::{Home, Made};
 use super::journal::Entry;
 use super::marker::Marker;
-use super::opening::{Made, Opening};
+use super::opening::Opening;
 use super::recover::{Found, Whose};
 use hyperslab_world::{Fault, FaultKind, Root};
 

@@ -66,8 +66,8 @@ impl Lock for FileLock {
         self.file.set_len(bytes).map_err(|error| posix_fault("writing", &self.path, &error))
     }
 
-    fn has_its_name(&self) -> bool {
-        self.is_named().unwrap_or(false)
+    fn has_its_name(&self) -> Result<bool, Fault> {
+        self.is_named().map_err(|error| posix_fault("looking at", &self.path, &error))
     }
 
     fn keeps_others_out(&self) -> bool {

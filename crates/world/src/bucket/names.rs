@@ -109,9 +109,9 @@ impl Lock for NoteLock {
         })
     }
 
-    fn has_its_name(&self) -> bool {
+    fn has_its_name(&self) -> Result<bool, Fault> {
         let version = self.version.lock().unwrap_or_else(PoisonError::into_inner);
-        self.bucket.head(&self.key).is_ok_and(|head| head.is_some_and(|head| head.version == *version))
+        Ok(self.bucket.head(&self.key)?.is_some_and(|head| head.version == *version))
     }
 
     fn keeps_others_out(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What directories and files by name must keep.
 
-use crate::{Claim, Names};
+use crate::{Claim, Locked, Names};
 
 /// Tests names that are seen from a root that is an empty directory; leaves it empty.
 ///
@@ -13,6 +13,7 @@ pub fn names(names: &dyn Names) {
     a_claim_keeps_others_out_until_it_is_dropped(names);
     a_shared_file_is_edited_and_ends_with_its_last_word(names);
     new_names_replace_nothing(names);
+    a_file_may_have_several_names(names);
     a_new_file_is_written_once(names);
     a_file_is_created_long_and_resized(names);
     directories_are_made_and_listed(names);
@@ -142,6 +143,25 @@ fn new_names_replace_nothing(names: &dyn Names) {
     names.hold("nothing").map(drop).expect_err("nothing to hold");
     names.identity("nothing").expect_err("nothing to tell apart");
     ["a", "g"].iter().for_each(|name| names.remove(name).expect("removes"));
+}
+
+pub(super) fn a_file_may_have_several_names(names: &dyn Names) {
+    names.write("f", b"1", false).expect("writes");
+    names.write("g", b"2", false).expect("writes");
+    assert!(!names.link("f", "g").expect("is taken"));
+    assert_eq!(names.link("f", "h").expect("links"), names.has_links());
+    if names.has_links() {
+        assert_eq!(names.identity("f").expect("is there"), names.identity("h").expect("is there"));
+        names.overwrite("h", b"3", false).expect("overwrites");
+        assert_eq!(names.read("f").expect("reads").as_deref(), Some(&b"3"[..]));
+        let lock = names.lock("f").expect("locks");
+        assert!(matches!(lock, Locked::Ours(_)) && matches!(names.lock("h").expect("looks"), Locked::Busy));
+        // What has another name stays.
+        names.discard("f");
+        assert_eq!(names.read("h").expect("reads").as_deref(), Some(&b"3"[..]));
+        names.link("f", "i").expect_err("nothing to link");
+    }
+    ["f", "g", "h"].iter().for_each(|name| names.remove(name).expect("removes"));
 }
 
 pub(super) fn a_new_file_is_written_once(names: &dyn Names) {

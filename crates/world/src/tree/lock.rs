@@ -55,9 +55,9 @@ impl<T: Locking> Lock for TreeLock<T> {
         self.changed("resizing", self.file.resize(bytes))
     }
 
-    fn has_its_name(&self) -> bool {
-        let told = self.tree.told("looking at", &self.inner, false);
-        told.is_ok() && self.tree.number(&self.inner) == Some(self.file.number)
+    fn has_its_name(&self) -> Result<bool, Fault> {
+        self.tree.told("looking at", &self.inner, false)?;
+        Ok(self.tree.number(&self.inner) == Some(self.file.number))
     }
 
     fn keeps_others_out(&self) -> bool {
@@ -84,7 +84,7 @@ impl<T: Locking> Lock for TreeLock<T> {
             return Ok(false);
         }
         self.rests.store(false, Ordering::Relaxed);
-        if !self.has_its_name() || self.file.read(0, u64::MAX) != rested {
+        if !self.has_its_name().unwrap_or(false) || self.file.read(0, u64::MAX) != rested {
             self.unlock();
             return Ok(false);
         }

@@ -156,6 +156,14 @@ impl Names for FailingNames {
         self.change().and_then(|()| self.inner.rename_new(from, to))
     }
 
+    fn has_links(&self) -> bool {
+        self.inner.has_links()
+    }
+
+    fn link(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        self.change().and_then(|()| self.inner.link(from, to))
+    }
+
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.create(name, prefix, bytes))
     }
