@@ -310,6 +310,20 @@ def test_a_marker_names_nothing_but_chunks_that_are_to_replace_others(directory:
         assert values_of(lambda: store.group("s").read("x")) == [2.0]
 
 
+def as_user(number: int, act: Callable[[], Any]) -> int:
+    """What a child ends with that does this as another user."""
+    if (child := os.fork()) == 0:
+        os.setgid(number)
+        os.setuid(number)
+        try:
+            act()
+            os._exit(0)
+        except BaseException as error:  # noqa: BLE001 (the child ends here)
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
 @pytest.mark.parametrize("mode", [0o777, 0o1777], ids=["shared", "sticky"])
 def test_another_user_goes_on(mode: int, directory: Path) -> None:
@@ -318,18 +332,6 @@ def test_another_user_goes_on(mode: int, directory: Path) -> None:
     make(path)
     for each in (directory, directory / "shared", path):
         each.chmod(mode if each.name == "shared" else 0o777)
-
-    def as_user(number: int, act: Callable[[], Any]) -> int:
-        if (child := os.fork()) == 0:
-            os.setgid(number)
-            os.setuid(number)
-            try:
-                act()
-                os._exit(0)
-            except BaseException as error:  # noqa: BLE001 (the child ends here)
-                sys.stderr.write(f"{type(error).__name__}: {error}\n")
-                os._exit(1)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
     def die() -> None:
         step = hs.open(path, "r+").step("left").__enter__()
@@ -352,6 +354,39 @@ def test_another_user_goes_on(mode: int, directory: Path) -> None:
         # The second user could put it out of sight, but not remove it, where the directory is not sticky.
         assert store.removed == (("left",) if mode == 0o1777 else ())
     assert leftovers(directory / "shared") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+@pytest.mark.parametrize("mode", [0o777, 0o1777], ids=["shared", "sticky"])
+def test_another_user_makes_the_same_file(mode: int, directory: Path) -> None:
+    path = directory / "shared" / "a.raw"
+    path.parent.mkdir()
+    directory.chmod(0o777)
+    path.parent.chmod(mode)
+
+    def write(value: float) -> hs.RawFile:
+        file = hs.open_raw(path, "w", comm=None)
+        file.write("a", full(value))
+        return file
+
+    def die() -> None:
+        file = write(1.0)
+        assert file
+        os._exit(0)
+
+    def go_on() -> None:
+        file = write(2.0)
+        # Where the directory is sticky, nobody else may remove it.
+        assert file.removed == (() if mode == 0o1777 else ("a.raw",))
+        assert [".a.raw.hyperslab-first" in each for each in file.unfinished] == ([True] if mode == 0o1777 else [])
+        file.close()
+
+    assert as_user(1001, die) == 0
+    assert as_user(1002, go_on) == 0
+    assert np.fromfile(path).tolist() == np.ravel(full(2.0)).tolist()
+    with hs.open_raw(path, "r+", arrays={"a": (full(2.0).shape, "f8")}, comm=None) as file:
+        assert file.removed == (("a.raw",) if mode == 0o1777 else ())
+    assert leftovers(path.parent) == []
 
 
 @pytest.mark.parametrize("durable", [False, True])

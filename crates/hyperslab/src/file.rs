@@ -99,6 +99,8 @@ pub struct File {
     within: String,
     /// The name of a new file until it is published.
     hidden: String,
+    /// Whether it lies on a disk or in memory of rank 0's host.
+    at_hand: bool,
     /// What it writes and has not published; only rank 0 makes anything of it.
     attempts: Arc<Attempts>,
     /// What all ranks must see of an existing file.
@@ -304,6 +306,7 @@ impl File {
             name,
             within: String::new(),
             hidden: heard.hidden,
+            at_hand: heard.at_hand,
             attempts,
             proofs: heard.proofs,
             mode,
@@ -493,7 +496,8 @@ impl File {
         self.await_calls();
         let file = Root::new(self.directory.full(self.object()));
         let path = self.path().display().to_string();
-        let end = End { sync: sync.then_some(file), publishing_syncs: true, fault, ..End::of(what, "close", &path) };
+        let end =
+            End { sync: sync.then_some(file), publishing_syncs: self.at_hand, fault, ..End::of(what, "close", &path) };
         let (attempts, name, inside) = (self.attempts.clone(), self.name.clone(), self.inside.clone());
         let replaces = self.mode != Mode::Create;
         let work = move || {

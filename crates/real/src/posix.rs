@@ -321,6 +321,8 @@ mod tests {
         std::fs::File::options().write(true).open(path.join("data")).unwrap().set_len(1 << 30).unwrap();
         assert!(!store.leave_to_rank_0(&root), "that takes long, and has to tell how far it is");
         std::fs::File::options().write(true).open(path.join("data")).unwrap().set_len(16).unwrap();
+        let striped = Root::new(format!("striped://65536[{0}][{0}]/data", root.at));
+        assert!(!store.leave_to_rank_0(&striped), "its files have other names");
         assert_eq!(store.leave_to_rank_0(&root), at_hand);
         store.submit(6, sync());
         assert_eq!(store.under_way == 0, at_hand, "it was left to rank 0, or is synced here");

@@ -211,8 +211,8 @@ pub trait Store {
     }
     /// Closes what it keeps open for the requests so far.
     fn release(&mut self) {}
-    /// Leaves what was written below a root, and is not durable yet, to rank 0, who makes it durable before it is published: if
-    /// it lies where rank 0 reaches it. If not, nothing changes.
+    /// Leaves what was written below a root, and is not durable yet, to rank 0, who has it on a disk of his host and makes it durable
+    /// before it is published: if this is the same host. If not, nothing changes.
     fn leave_to_rank_0(&mut self, below: &Root) -> bool {
         let _ = below;
         false

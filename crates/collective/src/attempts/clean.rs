@@ -46,7 +46,7 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
     let names = &home.names;
     let note = names.note(&home.owners())?.unwrap_or_default();
     let verb = if dry_run { "would be removed" } else { "removed" };
-    let of_first = told_of_first(home, verb, cleaned)?;
+    let of_first = clean_first(home, dry_run, cleaned)?;
     for (line, owner) in lines(&note).iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
         let root = home.root(&owner.token);
         if parts_of(line) != names.parts() {
@@ -90,24 +90,30 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
         }
     }
     if !dry_run {
-        recover_first(home, Whose::Unknown)?;
         recover_home(home, Whose::Unknown)?;
     }
     unlisted(home, (&note, &of_first), dry_run, cleaned)
 }
 
-/// Tells what becomes of a new file that is found by its first name; gives the other hidden names that it has, which go with it,
-/// or stay.
-fn told_of_first(home: &Home, verb: &str, cleaned: &mut Vec<Cleaned>) -> Result<Vec<String>, Fault> {
-    let (names, first) = (&*home.names, home.first());
-    let note = match fate_of_first(home)? {
+/// Removes a new file that is found by its first name, unless its owner lives, or says that it would; gives its hidden names.
+fn clean_first(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<Vec<String>, Fault> {
+    let name = home.names.full(&home.first());
+    let verb = if dry_run { "would be removed" } else { "removed" };
+    let fate = fate_of_first(home)?;
+    let (goes, mut note) = match &fate {
         Fate::Nothing => return Ok(Vec::new()),
-        Fate::Lives => "kept: in use".into(),
-        Fate::Dead(_) => format!("{verb}: its owner is dead"),
-        Fate::Unknown => format!("{verb}: nobody here can know whether its owner lives"),
+        Fate::Lives => (false, "kept: in use".to_string()),
+        Fate::Dead(_) => (true, format!("{verb}: its owner is dead")),
+        Fate::Unknown => (true, format!("{verb}: nobody here can know whether its owner lives")),
     };
-    cleaned.push(Cleaned { kind: "root", name: names.full(&first), note });
-    home.other_names(names.identity(&first)?)
+    let hidden = home.names_with_first()?;
+    drop(fate);
+    if goes && !dry_run {
+        let stays = recover_first(home, Whose::Unknown)?.unfinished;
+        stays.iter().for_each(|left| note = format!("kept: {left}"));
+    }
+    cleaned.push(Cleaned { kind: "root", name, note });
+    Ok(hidden)
 }
 
 /// What has the form of something hidden, but no owner is listed: what earlier versions left, or the list is lost.

@@ -122,24 +122,32 @@ impl Home {
     pub(super) fn forget(&self, made: &Made) -> Result<(), Fault> {
         match &made.found_by {
             FoundBy::Line(line) => self.strike(line),
-            // Where somebody removed it, it may be that of another one by now. In a directory that has its path no more, nobody
-            // has looked for it.
-            FoundBy::FirstName => {
-                let is_ours = has_its_name(&*made.lock)? || self.check_above().is_err();
-                let remove = || if is_ours { self.names.remove(&self.first()) } else { Ok(()) };
+            FoundBy::FirstName if self.has_first(made)? => {
+                let remove = || self.names.remove(&self.first());
                 remove().or_else(|_| remove())
             }
+            FoundBy::FirstName => Ok(()),
         }
     }
 
-    /// Hidden names of the file that has this identity, besides the first.
-    pub(super) fn other_names(&self, identity: (u64, u64)) -> Result<Vec<String>, Fault> {
-        let names = self.names.list("")?.into_iter();
-        let hidden = names.filter(|name| {
+    /// Whether a new file has its first name still. Where somebody removed that, it may be another's by now. In a directory that
+    /// has its path no more, nobody has looked for it.
+    pub(super) fn has_first(&self, made: &Made) -> Result<bool, Fault> {
+        let is_first = matches!(made.found_by, FoundBy::FirstName);
+        Ok(is_first && (has_its_name(&*made.lock)? || self.check_above().is_err()))
+    }
+
+    /// All hidden names of the file that has the first name, that name last.
+    pub(super) fn names_with_first(&self) -> Result<Vec<String>, Fault> {
+        let (names, first) = (&*self.names, self.first());
+        let identity = names.identity(&first)?;
+        let is_hidden = |name: &String| {
             let token = name.strip_prefix(&*self.prefix);
             token.is_some_and(|token| is_token(token.strip_prefix("gone-").unwrap_or(token)))
-        });
-        Ok(hidden.filter(|name| self.names.identity(name).is_ok_and(|found| found == identity)).collect())
+        };
+        let is_same = |name: &String| names.identity(name).is_ok_and(|found| found == identity);
+        let others = names.list("")?.into_iter().filter(|name| is_hidden(name) && is_same(name));
+        Ok(others.chain([first.clone()]).collect())
     }
 
     /// Takes a line out of the list of owners, and those of which nothing is left.

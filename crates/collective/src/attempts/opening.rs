@@ -1,6 +1,6 @@
 //! Openings: what an open store or file has hidden, its root and its owner, whichever way things become visible.
 
-use super::home::{FoundBy, Home, Made};
+use super::home::{FoundBy, Home, Made, has_its_name};
 use super::marker::Marker;
 use super::owner::Owner;
 use super::records::{INSIDE, OWNER, PARTS, UPDATES, shown};
@@ -159,24 +159,34 @@ impl Opening {
     fn make_first(&self, token: &str, header: &[u8], bytes: u64) -> Result<Option<Made>, Fault> {
         let (names, path, first) = (self.names(), self.home.root(token), self.home.first());
         // Only on a file system of this host does a free lock always say that its owner is dead.
-        if !self.at_once || !names.has_links() || self.home.is_inside() {
+        if !self.at_once || !names.has_links() || self.home.is_inside() || names.exists(&first) {
             return Ok(None);
         }
-        let lock = match names.claim(&first, header, false)? {
-            Claim::New(lock) => lock,
-            Claim::Busy(_) => return Ok(None),
-            Claim::Left(lock, _) => {
-                // Of one who died just now, or of this one, who could not see that he had made it.
-                drop(lock);
-                recover_first(&self.home, Whose::Dead)?;
-                return Ok(None);
+        let lock = match names.claim(&first, header, false) {
+            Ok(Claim::New(lock)) => lock,
+            Ok(Claim::Busy(_)) => return Ok(None),
+            // Of one who died just now, or of this one, who could not see that he had made it.
+            other => {
+                let failed = other.map(drop);
+                let _ = recover_first(&self.home, Whose::Dead);
+                return if names.exists(&first) { Ok(None) } else { failed.map(|()| None) };
             }
         };
         let made = Made { path, found_by: FoundBy::FirstName, lock };
         let long = if bytes > header.len() as u64 { made.lock.cut(bytes) } else { Ok(()) };
-        match long.and_then(|()| Ok(made.lock.keeps_others_out() && names.link(&first, &made.path)?)) {
-            Ok(true) => Ok(Some(made)),
-            linked => self.home.forget(&made).and(linked.map(|_| None)),
+        let linked = long.and_then(|()| Ok(made.lock.keeps_others_out() && names.link(&first, &made.path)?));
+        // Where somebody removed the first name meanwhile, what was linked may be another's.
+        let is_linked = matches!(linked, Ok(true));
+        if is_linked && has_its_name(&*made.lock).unwrap_or(false) {
+            return Ok(Some(made));
+        }
+        let unlinked = if is_linked { names.remove(&made.path) } else { Ok(()) };
+        match (linked, self.home.forget(&made).and(unlinked)) {
+            (Err(fault), Err(why)) => {
+                Err(fault.also(format!("'{}' is left behind: {}", names.full(&first), why.text())))
+            }
+            (Err(fault), Ok(())) | (Ok(_), Err(fault)) => Err(fault),
+            (Ok(_), Ok(())) => Ok(None),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Publishing: attempts take their visible names.
 
-use super::home::Made;
+use super::home::{FoundBy, Made};
 use super::journal::{Entry, Noted, end_journal, half_published, journal_of, replace};
 use super::marker::Marker;
 use super::marks::Replacing;
@@ -55,6 +55,10 @@ impl Opening {
             }
             _ => fault,
         })?;
+        // A first name goes before names are made durable: after a loss of power it would be one more of what is published.
+        let made = self.state().made.take();
+        let by_first = made.as_ref().is_none_or(|made| matches!(made.found_by, FoundBy::FirstName));
+        let unnamed = if by_first { self.forget_first(made.as_ref(), &to) } else { Ok(()) };
         let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
         // An update that did not end is replaced, too.
         let unmarked = marked.map_or(Ok(()), |marker| {
@@ -65,8 +69,19 @@ impl Opening {
                 fault.hint(format!("remove '{name}' if it is there and nobody changes the file"))
             })
         });
-        let made = self.state().made.take();
-        synced.and(unmarked).and(made.map_or(Ok(()), |made| self.forget(&made)))
+        let forgotten = made.filter(|_| !by_first).map_or(Ok(()), |made| self.forget(&made));
+        synced.and(unmarked).and(unnamed).and(forgotten)
+    }
+
+    /// Takes the first name away from what is published; also where this was given up meanwhile, and nobody has noted it any more.
+    fn forget_first(&self, made: Option<&Made>, published: &str) -> Result<(), Fault> {
+        if let Some(made) = made {
+            return self.forget(made);
+        }
+        let (names, first) = (self.names(), self.home.first());
+        let identity = |name: &str| names.identity(name).ok();
+        let is_same = names.exists(&first) && identity(&first).is_some() && identity(&first) == identity(published);
+        if is_same { names.remove(&first) } else { Ok(()) }
     }
 
     /// Takes away by what a root was found, which is gone.

@@ -162,7 +162,8 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
 /// How the owner of a new file fares that is found by its first name; nothing if there is none.
 pub(super) fn fate_of_first(home: &Home) -> Result<Fate, Fault> {
     let (names, first) = (&*home.names, home.first());
-    if home.is_inside() || !names.exists(&first) {
+    // What is no file is nobody's here.
+    if home.is_inside() || names.length(&first).is_none() {
         return Ok(Fate::Nothing);
     }
     Ok(match names.lock(&first)? {
@@ -195,10 +196,10 @@ pub(super) fn recover_first(home: &Home, whose: Whose) -> Result<Found, Fault> {
         // It may be another user's, and nobody else's work waits for that.
         Err(fault) => return left(&format!(": {}", fault.text())),
     };
-    let identity = names.identity(&first)?;
-    let is_published = names.identity(&home.base).is_ok_and(|published| published == identity);
-    let hidden = home.other_names(identity)?;
-    if let Err(fault) = hidden.iter().chain([&first]).try_for_each(|name| names.remove(name)) {
+    let identity = names.identity(&first).ok();
+    let is_published = identity.is_some() && names.identity(&home.base).ok() == identity;
+    let removed = home.names_with_first().and_then(|all| all.iter().try_for_each(|name| names.remove(name)));
+    if let Err(fault) = removed {
         return left(&format!(": {}", fault.text()));
     }
     drop(lock);

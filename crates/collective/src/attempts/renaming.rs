@@ -1,7 +1,7 @@
 //! Publishing by a rename: what is begun lies in a hidden directory, with all its objects.
 
 use super::clean::{Cleaned, clean_home};
-use super::home::{FoundBy, Home, Made};
+use super::home::{Home, Made};
 use super::journal::Entry;
 use super::marker::Marker;
 use super::marks::Change;
@@ -23,9 +23,9 @@ impl PublishWay for ByRename {
         {
             return Err(of.left_behind(&made.path, fault));
         }
-        if let FoundBy::FirstName = made.found_by {
-            // Ranks may have it open still, and its space shall be free at once. What cannot be cut is removed all the same.
-            let _ = made.lock.cut(0);
+        if of.home.has_first(&made).unwrap_or(false) {
+            // The last of its names, so that its space is free at once.
+            of.names().discard(&of.home.first());
         }
         let forgotten = of.forget(&made);
         drop(made);

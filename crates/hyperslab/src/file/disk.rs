@@ -49,6 +49,8 @@ pub(super) struct Heard {
     pub(super) header: Vec<u8>,
     pub(super) proofs: Vec<Proof>,
     pub(super) found: Found,
+    /// Whether it lies on a disk or in memory of rank 0's host.
+    pub(super) at_hand: bool,
 }
 
 impl Opened {
@@ -58,7 +60,7 @@ impl Opened {
         let told = Writer::default().bytes(names.full("").as_bytes()).bytes(name.as_bytes());
         let root = Root { opening: attempts.opening, proofs: proofs.clone(), ..Root::new(names.full(name)) };
         let told = told.bytes(attempts.file().as_bytes()).bytes(header).bytes(&Root::encode(&[root]));
-        let told = told.number(found.removed.len() as u64);
+        let told = told.number(attempts.at_once(1).into()).number(found.removed.len() as u64);
         found.removed.iter().chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0
     }
 }
@@ -70,12 +72,13 @@ impl Heard {
         let (Some(directory), Some(name), Some(hidden)) = (r.text(), r.text(), r.text()) else { return Err(broken()) };
         let header = r.bytes().ok_or_else(broken)?.to_vec();
         let root = r.bytes().and_then(Root::decode).and_then(|mut roots| roots.pop()).ok_or_else(broken)?;
+        let at_hand = r.number().ok_or_else(broken)? != 0;
         let count = r.number().ok_or_else(broken)?;
         let mut removed: Vec<String> = std::iter::from_fn(|| r.text()).collect();
         let unfinished = removed.split_off(removed.len().min(count as usize));
         let home = Home::beside(names.at(&directory), &name);
         let found = Found { removed, unfinished };
-        Ok(Heard { home, opening: root.opening, hidden, header, proofs: root.proofs, found })
+        Ok(Heard { home, opening: root.opening, hidden, header, proofs: root.proofs, found, at_hand })
     }
 }
 

@@ -35,15 +35,18 @@ impl Files {
         self.dirty.is_empty() && self.new.is_empty() && self.replacing.is_empty()
     }
 
-    /// Forgets what was written below a path, if a sync by rank 0 makes all of it durable: files that are known to lie on this
-    /// host. Rank 0, whose proofs hold there, has its files on the same one, and so in the same cache. Long ones are not
-    /// left to it, since their sync has to tell how far it is.
+    /// Forgets what was written below a path, if a sync by rank 0, who has it on a disk of his host, makes all of it durable: files
+    /// that are known to lie on this host, too. Both see the same file, and so have one cache. Long ones are not left to it,
+    /// since their sync has to tell how far it is.
     pub(super) fn leave_to_rank_0(&mut self, below: &Path) -> bool {
+        if !below.is_absolute() {
+            // Of what is spread over directories, files have other paths.
+            return false;
+        }
         self.settle();
         let inside = |path: &&PathBuf| path.starts_with(below);
         let is_short = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() <= SYNC_STEP_BYTES);
-        let is_left =
-            |path: &PathBuf| self.is_at_hand(path) && !self.sets.iter().any(|set| set.holds(path)) && is_short(path);
+        let is_left = |path: &PathBuf| self.is_at_hand(path) && is_short(path);
         let left = self.replacing.is_empty()
             && !self.new.iter().any(|path| inside(&path))
             && self.dirty.iter().filter(inside).all(is_left);
