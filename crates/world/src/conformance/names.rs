@@ -145,7 +145,7 @@ fn new_names_replace_nothing(names: &dyn Names) {
     ["a", "g"].iter().for_each(|name| names.remove(name).expect("removes"));
 }
 
-pub(super) fn a_file_may_have_several_names(names: &dyn Names) {
+fn a_file_may_have_several_names(names: &dyn Names) {
     names.write("f", b"1", false).expect("writes");
     names.write("g", b"2", false).expect("writes");
     assert!(!names.link("f", "g").expect("is taken"));
