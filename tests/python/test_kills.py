@@ -28,6 +28,7 @@ from fault_library import compiled, quick_directory
 from fault_operations import Attempt, carry_out, hidden
 from kill_cases import ARRIVAL_SECONDS, LARGE_STEP, PROGRESS_SECONDS, RANKS, SLACK_SECONDS, Case, random_case
 from mpi_launch import environment, printed, running
+from telling import tell
 from test_faults import seed_of_this_run
 
 HERE = Path(__file__).parent
@@ -200,7 +201,7 @@ def test_a_stopped_rank_of_an_earlier_job_does_not_reach_the_next_one(
             os.kill(wait_for(tmp_path / f"1-{victim}.pid", limit, a_output), signal.SIGCONT)
             back = wait_for(tmp_path / f"1-{victim}.json", limit, a_output)
             assert back["where"], "it was never stopped"
-            (tmp_path / "go").write_text("true")
+            tell(tmp_path / "go", content=True)
             second = [wait_for(tmp_path / f"2-{rank}.json", limit, b_output) for rank in range(RANKS - 1)]
     check_late_rank(case, before, back, second, publisher=moment == "target")
 

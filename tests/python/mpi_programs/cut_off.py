@@ -9,7 +9,6 @@ REPORT/over, since Open MPI ends ranks whose neighbours leave.
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import sys
 import time
@@ -17,6 +16,8 @@ from pathlib import Path
 
 import hyperslab as hs
 import numpy as np
+
+from telling import tell
 
 SHAPE = (64, 512)
 ARRIVAL_SECONDS = 2.0
@@ -55,8 +56,7 @@ def main() -> None:
             "seconds": time.monotonic() - started,
         }
     note = Path(sys.argv[2]) / f"rank{comm.rank}.json"
-    note.with_suffix(".part").write_text(json.dumps(noted))
-    note.with_suffix(".part").rename(note)
+    tell(note, noted)
     deadline = time.monotonic() + 60.0
     while not (Path(sys.argv[2]) / "over").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

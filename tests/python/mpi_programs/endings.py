@@ -5,7 +5,6 @@ Usage: endings SCENARIO DIRECTORY
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ import hyperslab as hs
 import numpy as np
 
 from mpi_programs.limits import noted
+from telling import tell
 
 #: The rank that ends.
 ODD = 1
@@ -39,9 +39,7 @@ def main() -> None:
     scenario, directory = sys.argv[1], Path(sys.argv[2])
 
     def done(result: dict[str, Any]) -> None:
-        name = directory / f"rank{comm.rank}.json"
-        name.with_suffix(".part").write_text(json.dumps(result))
-        name.with_suffix(".part").rename(name)
+        tell(directory / f"rank{comm.rank}.json", result)
         # Nobody can finalize MPI without the rank that has ended.
         os._exit(0)
 
@@ -57,7 +55,7 @@ def main() -> None:
         MPI.Finalize()
         rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")))
         result = noted(lambda: store.write("a", np.zeros((8, 8)), hs.Distribution.replicated((8, 8), store._comm.size)))
-        (directory / f"rank{rank}.json").write_text(json.dumps(result))
+        tell(directory / f"rank{rank}.json", result)
         os._exit(0)
     if scenario == "caught" and comm.rank == ODD:
         try:

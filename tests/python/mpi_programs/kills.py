@@ -42,6 +42,7 @@ from kill_cases import (
     without_job,
 )
 from mpi_programs.leaving import leave
+from telling import tell
 
 WORLD = MPI.COMM_WORLD
 #: A message that never comes: to look for it lets MPI go on.
@@ -90,10 +91,7 @@ class Notes:
 
     def write(self, name: str, content: Any) -> None:
         """Tell all."""
-        path = self._directory / name
-        part = path.with_name(f"{name}.part")
-        part.write_text(json.dumps(content))
-        part.rename(path)
+        tell(self._directory / name, content)
 
     def there(self, name: str) -> bool:
         """Whether it has been told."""
@@ -250,7 +248,7 @@ class _Case:
             shutil.rmtree(self.undisturbed)
             if not feasible:
                 infeasible = {"case": str(self.case), "infeasible": True, "wrong": []}
-                (self.lane.directory / f"{self.number}.result").write_text(json.dumps(infeasible))
+                tell(self.lane.directory / f"{self.number}.result", infeasible)
         return feasible
 
     def _first(self) -> None:
@@ -411,8 +409,7 @@ class _Case:
         told = {"case": str(self.case), "errors": errors, "wrong": wrong, "seconds": seconds}
         told |= {} if self.back is None else {"back": asdict(self.back)}
         told |= {"broke": self.alone, "stopped": stopped}
-        (self.lane.directory / f"{self.number}.part").write_text(json.dumps(told))
-        (self.lane.directory / f"{self.number}.part").rename(self.lane.directory / f"{self.number}.result")
+        tell(self.lane.directory / f"{self.number}.result", told)
 
 
 def main() -> None:

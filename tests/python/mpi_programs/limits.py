@@ -7,7 +7,6 @@ A rank that is left alone by a dead one cannot finalize MPI, so all leave withou
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -22,6 +21,7 @@ import numpy as np
 
 from fault_library import Fault, Faults
 from mpi_programs.leaving import leave
+from telling import tell
 
 #: The rank that misbehaves, unless it is rank 0's turn.
 ODD = 1
@@ -184,9 +184,7 @@ def main() -> None:
     try:
         noted_here = scenario(comm, directory)
     finally:
-        name = directory / f"rank{comm.rank}.json"
-        name.with_suffix(".part").write_text(json.dumps(noted_here))
-        name.with_suffix(".part").rename(name)
+        tell(directory / f"rank{comm.rank}.json", noted_here)
     leave()
 
 

@@ -22,6 +22,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from fault_library import Fault, Faults
+from telling import tell
 
 COMM = MPI.COMM_WORLD
 CHUNK = 16
@@ -56,8 +57,7 @@ class Soaking:
         """Rank 0 writes down what may be from now on; the others go on when it is there."""
         if COMM.rank == 0:
             path = self.directory / f"{self.who}.json"
-            path.with_suffix(".new").write_text(json.dumps({"turn": self.turn, "before": self.known, "after": after}))
-            path.with_suffix(".new").rename(path)
+            tell(path, {"turn": self.turn, "before": self.known, "after": after})
         COMM.Barrier()
 
     def resume(self) -> None:
