@@ -187,6 +187,9 @@ impl PosixStore {
             Request::ReadWhole { object, moves, checksum } if moves.bytes() <= self.at_once_bytes_max.read => {
                 files.read_whole_at_hand(object, moves, *checksum)
             }
+            Request::ReadPart { object, moves, total } if moves.bytes() <= self.at_once_bytes_max.read => {
+                files.read_part_at_hand(object, moves, *total)
+            }
             Request::Write { object, moves, direct: false, durability }
                 if moves.bytes() <= self.at_once_bytes_max.write =>
             {
@@ -262,9 +265,10 @@ impl Store for PosixStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyperslab_layout::Object;
     use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
     use hyperslab_pack::Memory;
-    use hyperslab_world::Moves;
+    use hyperslab_world::{Moves, Proof, fingerprint};
 
     #[test]
     fn it_keeps_the_contract_of_stores() {
@@ -329,6 +333,49 @@ mod tests {
         end(&mut store);
         store.release();
         drop(store);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn short_parts_of_chunks_need_no_worker_where_their_mount_is_known() {
+        let path = std::env::temp_dir().join(format!("hyperslab-parts-{}", std::process::id()));
+        let [first, second] = ["a", "b"].map(|name| path.join(name));
+        for array in [&first, &second] {
+            std::fs::create_dir_all(array).unwrap();
+            std::fs::write(array.join("zarr.json"), b"{}").unwrap();
+            std::fs::write(array.join("c"), [7; 20]).unwrap();
+        }
+        let file_system = std::fs::File::open(&path).unwrap();
+        let cached = || at_once::is_cached(&std::fs::File::open(second.join("c")).unwrap());
+        let at_hand = at_hand::holds(&file_system) && at_once::mount_of(&file_system).is_some() && cached();
+        let root = |array: &Path, hash| {
+            let metadata = array.join("zarr.json").to_string_lossy().into();
+            Root { proofs: vec![Proof::Contents(metadata, hash)], ..Root::new(array.to_string_lossy()) }
+        };
+        let hash = fingerprint(b"{}");
+        let read = |root: u32| {
+            let (region, element) = (Region::whole(&[8]), ElementType::native(Kind::UInt8));
+            let view = |base| Arc::new(View::held(&region, base, &[1], element));
+            let (here, there) = (view(0), view(8));
+            let moves = Moves { region: region.clone(), memory: Memory::from_vec(vec![0; 8]), here, there };
+            Request::ReadPart { object: Object { root, name: "c".into() }, moves, total: 16 }
+        };
+        let mut store = PosixStore::new(Bell::default());
+        store.enter([root(&first, hash), root(&second, hash), root(&second, hash + 1)].into());
+        let mut end = |number, waits: bool| {
+            store.submit(u64::from(number), read(number));
+            let waited = store.under_way > 0;
+            let mut done = Vec::new();
+            while done.is_empty() {
+                store.poll(&mut done);
+            }
+            assert_eq!(waited, waits, "root {number}");
+            done.remove(0).1
+        };
+        let part = end(0, true).expect("nobody has asked yet where it is");
+        assert_eq!(end(1, !at_hand).expect("another directory of its mount"), part);
+        let differs = end(2, !at_hand).expect_err("rank 0 has seen other metadata there").text().to_string();
+        assert!(differs.contains("is not what rank 0 sees"), "{differs}");
         std::fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -45,11 +45,35 @@ pub(super) fn read(file: &File, moves: &Moves) -> Option<Outcome> {
 
 /// Opens a file whose name the kernel has in its own cache.
 pub(super) fn open(path: &Path) -> Option<File> {
+    // Not to block: a pipe would wait for somebody who writes.
+    let file = found(path, libc::O_RDONLY | libc::O_NONBLOCK)?;
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+}
+
+/// The mount below which a file or a directory lies whose name the kernel has in its own cache; none where that is a link. Neither
+/// the file nor a server is asked.
+pub(super) fn mount_at(path: &Path) -> Option<u64> {
+    mount_of(&found(path, libc::O_PATH | libc::O_NOFOLLOW)?)
+}
+
+/// The same of what is open, as a number that no other mount gets until the system starts again (Linux 6.8).
+pub(super) fn mount_of(file: &File) -> Option<u64> {
+    // SAFETY: all fields are numbers, of which zero is one.
+    let mut told: libc::statx = unsafe { std::mem::zeroed() };
+    let (flags, mask) = (libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC, libc::STATX_TYPE | libc::STATX_MNT_ID_UNIQUE);
+    // SAFETY: the descriptor belongs to the file, the name is empty and ends with a zero byte, and `told` has room for the
+    // answer.
+    let result = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, mask, &mut told) };
+    let is_link = u32::from(told.stx_mode) & libc::S_IFMT == libc::S_IFLNK;
+    (result == 0 && !is_link && told.stx_mask & libc::STATX_MNT_ID_UNIQUE != 0).then_some(told.stx_mnt_id)
+}
+
+/// What has a name that the kernel has in its own cache.
+fn found(path: &Path, flags: i32) -> Option<File> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: all fields are numbers, of which zero is one.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-    // Not to block: a pipe would wait for somebody who writes.
-    how.flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK) as u64;
+    how.flags = (flags | libc::O_CLOEXEC) as u64;
     how.resolve = libc::RESOLVE_CACHED;
     // SAFETY: the name ends with a zero byte, and `how` is as large as is said.
     let opened = unsafe {
@@ -57,8 +81,7 @@ pub(super) fn open(path: &Path) -> Option<File> {
     };
     let descriptor = i32::try_from(opened).ok().filter(|&opened| opened >= 0)?;
     // SAFETY: the descriptor was opened just now, and nobody else knows it.
-    let file = unsafe { File::from_raw_fd(descriptor) };
-    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+    Some(unsafe { File::from_raw_fd(descriptor) })
 }
 
 /// Whether all of a file is in the system's cache, so that reading it does not wait for its disk (cachestat(2), Linux 6.5). It may
@@ -124,6 +147,9 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let memory = Memory::from_vec(vec![0; 5000]);
         let at_once = |at, count| read(&open(&path)?, &moves(&memory, at, count));
+        let opened = File::open(&path).unwrap();
+        assert_eq!(mount_at(&path), mount_of(&opened));
+        assert_eq!(mount_at(path.parent().unwrap()), mount_of(&opened));
         match at_once(70_000, 5000) {
             Some(outcome) => {
                 assert!(matches!(outcome, Outcome::Done(moved) if moved.bytes == 5000 && moved.calls == 1));
@@ -135,5 +161,9 @@ mod tests {
         assert!(at_once(99_000, 5000).is_none(), "the worker tells that the file is too short");
         std::fs::remove_file(&path).unwrap();
         assert!(at_once(0, 5).is_none(), "the worker tells that there is no such file");
+        assert!(mount_at(&path).is_none());
+        std::os::unix::fs::symlink("/", &path).unwrap();
+        assert!(mount_at(&path).is_none(), "what a link leads to may be elsewhere");
+        std::fs::remove_file(&path).unwrap();
     }
 }

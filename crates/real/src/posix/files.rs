@@ -38,8 +38,9 @@ pub(super) struct Files {
     /// Of objects that are spread over directories; those of which there were requests.
     pub(super) sets: Vec<Set>,
     answers: Answers,
-    /// Directories that were asked about, and whether they are on this host.
+    /// Directories that were asked about, and whether they are on this host; mounts of files that are.
     at_hand: BTreeMap<PathBuf, bool>,
+    mounts: BTreeSet<u64>,
     /// Names made since the last sync, of files and directories.
     pub(super) new: BTreeSet<PathBuf>,
     /// Written since the last sync.
@@ -62,6 +63,7 @@ impl Files {
             sets: Vec::new(),
             answers,
             at_hand: BTreeMap::new(),
+            mounts: BTreeSet::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
             replacing: Successors::default(),
@@ -230,10 +232,30 @@ impl Files {
         if self.at_hand.contains_key(directory) {
             return;
         }
+        let at_hand = at_hand::holds(file);
+        self.mounts.extend(at_hand.then(|| at_once::mount_of(file)).flatten());
+        self.remember(directory, at_hand);
+    }
+
+    fn remember(&mut self, directory: &Path, at_hand: bool) {
         if self.at_hand.len() >= KNOWN_DIRECTORIES_MAX {
             self.at_hand.clear();
         }
-        self.at_hand.insert(directory.into(), at_hand::holds(file));
+        self.at_hand.insert(directory.into(), at_hand);
+    }
+
+    /// Whether a file is on this host, by its directory or by its mount: one of which nothing is known may be far away.
+    fn ask_at_once(&mut self, path: &Path) -> bool {
+        let Some(directory) = path.parent() else { return false };
+        if let Some(&at_hand) = self.at_hand.get(directory) {
+            return at_hand;
+        }
+        let is_known = |path| at_once::mount_at(path).is_some_and(|mount| self.mounts.contains(&mount));
+        let at_hand = is_known(path) && is_known(directory);
+        if at_hand {
+            self.remember(directory, true);
+        }
+        at_hand
     }
 
     /// Whether a file is known to lie on a disk or in memory of this host, so that nothing far away is waited for.
@@ -398,6 +420,22 @@ impl Files {
         Ok(Outcome::Done(Moved { bytes: moves.bytes(), calls, sum: sum.value(), ..Moved::default() }))
     }
 
+    /// The same of an object on this host; `None` where it is not in the cache, or not there.
+    pub(super) fn read_part_at_hand(
+        &mut self,
+        object: &Object,
+        moves: &Moves,
+        total: u64,
+    ) -> Option<Result<Outcome, Fault>> {
+        let path = self.path(object);
+        // Another file may be closed for it.
+        if self.is_striped(object) || !self.ask_at_once(&path) || !self.closes_at_once() {
+            return None;
+        }
+        let handle = self.file(&path, false).ok()??;
+        at_once::is_cached(&handle.file).then(|| self.read_part(object, moves, total))
+    }
+
     fn read_whole(&mut self, object: &Object, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
@@ -406,6 +444,7 @@ impl Files {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
             Err(error) => return Err(doing.failed("", &error)),
         };
+        self.ask_about(&path, &file);
         self.whole_of((&file, &path), moves, checksum)
     }
 
@@ -506,8 +545,8 @@ impl Files {
     /// Looks whether this rank sees of an object what rank 0 sees, where that waits for nothing far away. `None` where it
     /// would, or may.
     pub(super) fn prove_at_hand(&mut self, object: &Object) -> Option<Result<(), Fault>> {
-        let unproven = self.grounds.unproven(object);
-        let at_hand = unproven.iter().all(|proof| self.is_at_hand(Path::new(proof.path())));
+        let unproven = self.grounds.unproven(object).to_vec();
+        let at_hand = unproven.iter().all(|proof| self.ask_at_once(Path::new(proof.path())));
         at_hand.then(|| self.grounds.prove(object))
     }
 }
