@@ -167,8 +167,17 @@ pub(crate) fn as_bytes(bytes: &[u8]) -> String {
 
 /// What the user wants of the planner, as the options are called that say it.
 pub(crate) fn preferred(preference: &Preference) -> String {
-    let Preference { strategy, servers, server_ranks, subchunk_bytes, buffer_bytes_max, slots, exchange, cached } =
-        preference;
+    let Preference {
+        strategy,
+        servers,
+        server_ranks,
+        subchunk_bytes,
+        buffer_bytes_max,
+        slots,
+        exchange,
+        cached,
+        node_budget: _,
+    } = preference;
     let said = [
         strategy.map(|strategy| format!("strategy='{}'", strategy.name())),
         servers.map(|servers| format!("servers={servers}")),

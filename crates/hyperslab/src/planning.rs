@@ -8,7 +8,7 @@ use hyperslab_collective::{Decision, Report, predicted};
 use hyperslab_layout::tuple;
 use hyperslab_plan::profile::{Nodes, Profile};
 use hyperslab_plan::{
-    Choice, Direction, Infeasible, Limits, Machine, MemoryLayout, Parameters, Planner, Preference, Resource, Strategy,
+    Choice, Direction, Infeasible, Limits, Machine, MemoryLayout, NodeBudget, Planner, Preference, Resource, Strategy,
     Taken, Transfer, Use, explain,
 };
 use hyperslab_world::{Fault, FaultKind, is_in_memory};
@@ -16,7 +16,7 @@ use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -99,13 +99,17 @@ impl Plans {
         }
     }
 
-    /// What the buffers of a rank may take where nobody says it: all ranks of a node together a 128th of its memory, and each at
-    /// least as much as lets four chunks be under way. No more than a rank may have at most \[B\].
-    fn buffer_bytes(&self, transfer: &Transfer) -> Option<u64> {
+    /// What buffers may take where nobody says it: those of all ranks of a node that handle storage together a 128th of its
+    /// memory, and each at least as much as lets four chunks be under way.
+    fn node_budget(&self, transfer: &Transfer) -> Option<NodeBudget> {
         let memory = environment::memory_bytes().filter(|_| self.profile.is_none())?;
-        let share = memory / 128 / u64::from(self.ranks_per_node(transfer.ranks));
         let chunk = transfer.asks.iter().filter_map(|ask| ask.stored.chunk_bytes()).max().unwrap_or(0);
-        Some(share.max(8 << 20).max(chunk.saturating_mul(4)).min(Parameters::default().buffer_bytes_max))
+        Some(NodeBudget { bytes: memory / 128, least_bytes: chunk.saturating_mul(4).max(8 << 20) })
+    }
+
+    /// The same as a part of what is wanted.
+    fn budgeted(&self, transfer: &Transfer, hints: &Preference) -> Preference {
+        Preference { node_budget: self.node_budget(transfer), ..hints.clone() }
     }
 
     /// Ranks on this rank's node, as far as the launcher tells; of threads all.
@@ -137,6 +141,33 @@ struct Plan {
     laid: Vec<Option<MemoryLayout>>,
     /// What is chosen instead when the transfer comes again, if anything.
     later: Option<Choice>,
+    /// How often it was carried out.
+    calls: AtomicU32,
+}
+
+impl Plan {
+    /// Whether something else may be done from now on.
+    fn comes_again(&self) -> bool {
+        self.later.is_some() || self.choice.is_worth_more(self.seconds())
+    }
+
+    /// What the calls took that were carried out by it, as far as the model tells \[s\].
+    fn seconds(&self) -> f64 {
+        self.choice.price.seconds() * f64::from(self.calls.load(Ordering::Relaxed))
+    }
+
+    /// What is done when the transfer comes again, after a longer look where that is worth it.
+    fn again(&self, plans: &Plans, transfer: &Arc<Transfer>, hints: &Preference) -> Choice {
+        let choice = self.later.as_ref().unwrap_or(&self.choice);
+        if !choice.is_worth_more(self.seconds()) {
+            return choice.clone();
+        }
+        let (profile, machine) = plans.machine(transfer.ranks);
+        let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+        let memory = |number: usize| self.laid.get(number).cloned()?;
+        let looked = planner.look_on(transfer, &plans.budgeted(transfer, hints), &memory, choice, self.seconds());
+        looked.again(transfer).unwrap_or(looked)
+    }
 }
 
 /// What was chosen, until it is known how long it took.
@@ -177,19 +208,19 @@ pub(crate) fn decided(
     (transfer.fingerprint(), asked, &hints, laid).hash(&mut hasher);
     let key = hasher.finish();
     let plan = match planning.plans.get(&key).cloned() {
-        Some(known) => match known.later.clone() {
-            None => known,
-            Some(choice) => {
-                let (kind, wanted, laid) = (known.kind.clone(), known.wanted.clone(), known.laid.clone());
-                planning.keep(key, Plan { kind, choice, wanted, laid, later: None })
-            }
-        },
+        Some(known) if !known.comes_again() => known,
+        Some(known) => {
+            let choice = known.again(plans, &transfer, &hints);
+            let (kind, wanted, laid) = (known.kind.clone(), known.wanted.clone(), known.laid.clone());
+            planning.keep(key, Plan { kind, choice, wanted, laid, later: None, calls: AtomicU32::new(0) })
+        }
         None => {
             // Dedicated servers narrow hints, but that is not the user's doing.
             let (kind, wanted) = (kind(&transfer, asked), (asked.clone(), hints.clone()));
             let choice = planning.chosen(plans, &transfer, &hints, laid).map_err(|no| refused(no, &hints, held))?;
             let later = choice.again(&transfer);
-            planning.keep(key, Plan { kind, choice, wanted, laid: laid.to_vec(), later })
+            let calls = AtomicU32::new(0);
+            planning.keep(key, Plan { kind, choice, wanted, laid: laid.to_vec(), later, calls })
         }
     };
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
@@ -217,7 +248,7 @@ pub(crate) fn decided_again(
     let mut planning = plans.kept();
     let plan = planning.plans.get(&before.plan)?.clone();
     // All ranks do it as they did then; by now something else may have been chosen.
-    if plan.later.is_some() || plan.choice.parameters != before.parameters {
+    if plan.comes_again() || plan.choice.parameters != before.parameters {
         return None;
     }
     let (asked, then) = &plan.wanted;
@@ -263,12 +294,8 @@ impl Planning {
             return Ok(choice);
         }
         let choose = |hints: &Preference| planner.choose(transfer, hints, &memory);
-        let share = plans.buffer_bytes(transfer).filter(|_| hints.buffer_bytes_max.is_none());
-        let choice = match share {
-            // What does not fit into a share of the memory has what a rank has at most.
-            Some(_) => choose(&Preference { buffer_bytes_max: share, ..hints.clone() }).or_else(|_| choose(hints))?,
-            None => choose(hints)?,
-        };
+        // What does not fit into a share of the memory has what a rank has at most.
+        let choice = choose(&plans.budgeted(transfer, hints)).or_else(|_| choose(hints))?;
         if self.kinds.len() >= PLANS_MAX {
             self.kinds.clear();
         }
@@ -278,7 +305,8 @@ impl Planning {
 
     /// What is done by a plan, and what that is expected to take by what was learned.
     fn decide(&mut self, number: u64, plan: &Plan, planning_ns: u64) -> (learned::Corrections, Decision) {
-        let Plan { kind, choice, .. } = plan;
+        let Plan { kind, choice, calls, .. } = plan;
+        calls.fetch_add(1, Ordering::Relaxed);
         let bottleneck = choice.price.bottleneck;
         let corrections = self.learned.of(kind, bottleneck, choice.parameters.strategy);
         self.last = Some(Last { kind: kind.clone(), bottleneck, planning_ns });

@@ -1,4 +1,4 @@
-//! How long rank 0 plans, from 8 to 100,000 ranks, beside what the transfers are expected to take. It may be 1 % of that,
+//! How long rank 0 plans, from 8 to 100,000 ranks, beside what the transfers are expected to take. It may be 2 % of that,
 //! or 1 ms.
 //!
 //! `cargo bench -p hyperslab-plan --bench planning`

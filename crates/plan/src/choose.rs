@@ -8,7 +8,8 @@
 //!    must be clearly cheaper. The first time counts what buffers cost that are new; when a transfer comes again, it does not.
 //!
 //! Looking at programs takes time, so there is an allowance of steps that follows from the price itself: at most about
-//! 1 % of what the transfer takes, or 1 ms. The planner knows no clock; the same questions get the same answers.
+//! 2 % of what the transfer takes, or 1 ms. Where that ends a search early, it goes on when the transfer comes again, for
+//! 2 % of what it has taken in all. The planner knows no clock; the same questions get the same answers.
 
 mod again;
 mod candidates;
@@ -19,7 +20,7 @@ mod search;
 mod servers;
 mod why;
 
-pub use choice::{Candidate, Choice, Preference};
+pub use choice::{Candidate, Choice, NodeBudget, Preference};
 pub use layouts::{Taken, Use};
 pub(crate) use margins::NEAR;
 pub use search::Planner;

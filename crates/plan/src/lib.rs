@@ -55,7 +55,7 @@ mod telling;
 mod transfer;
 mod units;
 
-pub use choose::{Candidate, Choice, Planner, Preference, Taken, Use};
+pub use choose::{Candidate, Choice, NodeBudget, Planner, Preference, Taken, Use};
 pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Tally, explain, tally};
 pub use facts::{Beside, Facts, Met, Mine, Told};
 pub use hyperslab_layout::Stored;

@@ -40,15 +40,44 @@ pub(crate) fn moves_whole(ask: &TransferArray, write: bool) -> bool {
     ask.stored.chunk().is_some() && whole
 }
 
+/// What a strategy has in a slot at a time.
+#[derive(Clone, Copy)]
+pub(crate) enum Filling {
+    /// All of a unit, with what lies between a rank's pieces.
+    Units,
+    /// A piece of a rank's own, but all of a chunk that moves whole.
+    Pieces,
+}
+
+impl Filling {
+    /// Most bytes of a slot: the same on all ranks, which decide alike what fits \[B\].
+    fn slot_bytes(self, units: &Units, transfer: &Transfer) -> u64 {
+        let write = transfer.direction == Direction::Write;
+        let of = |(array, ask): (u32, &TransferArray)| {
+            let unit = units.bytes(array);
+            match (self, &ask.spread) {
+                _ if ask.stored_bytes() == 0 => 0,
+                (Filling::Pieces, Spread::Regular(held)) if !moves_whole(ask, write) => {
+                    unit.min(held.largest_part().elements() * ask.stored.element.bytes())
+                }
+                _ => unit,
+            }
+        };
+        (0..).zip(&transfer.asks).map(of).max().unwrap_or(0)
+    }
+}
+
 /// Whether slots fit, and whether no two ranks write parts of one chunk.
-pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &str) -> Result<(), Infeasible> {
+pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, filling: Filling) -> Result<(), Infeasible> {
+    let strategy = parameters.strategy.name();
     let units = Units::new(transfer, parameters.subchunk_bytes);
-    let need = buffer_bytes(&units, transfer, parameters);
+    let need = buffer_bytes(&units, transfer, (parameters, filling));
     if need > parameters.buffer_bytes_max {
         return Err(Infeasible {
             reason: format!(
-                "{} buffers for the largest chunk or subchunk need {need} B, but the buffers of a rank may have {} B",
-                parameters.slots, parameters.buffer_bytes_max
+                "buffers for the largest chunk or subchunk ({}) need {need} B, but the buffers of a rank may have {} B",
+                parameters.slots.max(1),
+                parameters.buffer_bytes_max
             ),
             hint: more_buffers(transfer, need),
         });
@@ -83,8 +112,8 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
 }
 
 /// Bytes of buffers of a rank, coding included.
-fn buffer_bytes(units: &Units, transfer: &Transfer, parameters: &Parameters) -> u64 {
-    let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
+fn buffer_bytes(units: &Units, transfer: &Transfer, (parameters, filling): (&Parameters, Filling)) -> u64 {
+    let each = filling.slot_bytes(units, transfer).saturating_add(units.coding_bytes_max(transfer));
     each.saturating_mul(u64::from(parameters.slots.max(1)))
 }
 
@@ -94,11 +123,12 @@ pub(crate) fn program(
     parameters: &Parameters,
     facts: &Arc<Facts>,
     rank: u32,
-    carry: impl Carry + 'static,
+    (carry, filling): (impl Carry + 'static, Filling),
 ) -> Program {
     let units = Units::new(transfer, parameters.subchunk_bytes);
-    let (slots, slot_bytes) = (parameters.slots.max(1), units.bytes_max());
-    let spare_bytes = parameters.buffer_bytes_max.saturating_sub(buffer_bytes(&units, transfer, parameters));
+    let (slots, slot_bytes) = (parameters.slots.max(1), filling.slot_bytes(&units, transfer));
+    let need = buffer_bytes(&units, transfer, (parameters, filling));
+    let spare_bytes = parameters.buffer_bytes_max.saturating_sub(need);
     let (carry, write) = (Arc::new(carry), transfer.direction == Direction::Write);
     let carried = carry.clone();
     let together = move |ask: &TransferArray| carried.together(ask, write);

@@ -23,7 +23,12 @@ use crate::strategy::{Infeasible, Parameters, Role, Sequence};
 use crate::transfer::{Direction, Exchange, Spread, Transfer};
 use crate::units::{Unit, Units};
 use course::Course;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Ranks, or groups, each of which is asked what it has, or who handles it.
+pub(crate) const COUNTED_MAX: u64 = 32;
 
 /// How servers share the groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +68,9 @@ impl Rounds {
             Duty::Domains => Course::domains(groups, servers.len() as u64),
             _ => Course::listed(groups, &parameters.order),
         };
-        let slots = parameters.slots.max(1);
+        // No server has more in use than it has rounds.
+        let rounds = if duty == Duty::Sharers { groups } else { groups.div_ceil(servers.len().max(1) as u64) };
+        let slots = parameters.slots.clamp(1, rounds.clamp(1, u64::from(u32::MAX)) as u32);
         let (transfer, buffer_bytes_max) = (transfer.clone(), parameters.buffer_bytes_max);
         Rounds { transfer, units, servers, slots, buffer_bytes_max, group, duty, course, rank, direct: false }
     }
@@ -201,13 +208,15 @@ impl Rounds {
         (pieces, turns)
     }
 
-    /// Groups that this rank serves when there are so many times more arrays; of [`Duty::Sharers`] as many as others, on
-    /// average.
+    /// Groups that this rank serves when there are so many times more arrays; where many are served by who shares them, as
+    /// many as others do, on average.
     pub(crate) fn served(&self, times: f64) -> f64 {
         let groups = self.course.groups();
         let all = groups as f64 * times;
         if self.duty == Duty::Sharers {
-            return all / f64::from(self.transfer.ranks.max(1));
+            let few = times <= 1.0 && groups <= COUNTED_MAX;
+            let mine = || (0..groups).filter(|&group| self.sharer(group) == self.rank).count() as f64;
+            return if few { mine() } else { all / f64::from(self.transfer.ranks.max(1)) };
         }
         if times > 1.0 {
             return (all / self.servers.len().max(1) as f64).ceil();
@@ -224,6 +233,20 @@ impl Rounds {
     pub(crate) fn working(&self, times: f64) -> Option<usize> {
         let groups = (self.course.groups() as f64 * times).ceil() as usize;
         (self.duty == Duty::Turns).then(|| groups.min(self.servers.len()))
+    }
+
+    /// Where ranks that hold a part of a group handle it, and there are few groups: how many do, and those who handle some of these,
+    /// those with most of them first. Others may have nothing to do.
+    pub(crate) fn sharers(&self, times: f64) -> Option<(usize, Vec<u32>)> {
+        let groups = self.course.groups();
+        if self.duty != Duty::Sharers || groups > COUNTED_MAX {
+            return None;
+        }
+        let mut held: BTreeMap<u32, u64> = BTreeMap::new();
+        (0..groups).for_each(|group| *held.entry(self.sharer(group)).or_default() += 1);
+        let mut such: Vec<u32> = held.keys().copied().collect();
+        such.sort_by_key(|rank| Reverse(held[rank]));
+        Some((if times <= 1.0 { such.len() } else { self.transfer.ranks as usize }, such))
     }
 
     /// What one round of this rank moves between storage and a slot.
@@ -243,10 +266,10 @@ impl Rounds {
         if need > self.buffer_bytes_max {
             return Err(Infeasible {
                 reason: format!(
-                    "{} buffers of {} B for the largest {} need {need} B, but the buffers of a rank may have {} B",
+                    "buffers for the largest {} ({} of {} B) need {need} B, but the buffers of a rank may have {} B",
+                    if has_chunks(&self.transfer) { "chunk or subchunk" } else { "subchunk" },
                     self.slots,
                     self.slot_bytes(),
-                    if has_chunks(&self.transfer) { "chunk or subchunk" } else { "subchunk" },
                     self.buffer_bytes_max
                 ),
                 hint: more_buffers(&self.transfer, need),

@@ -224,7 +224,7 @@ fn what_is_shown_is_bounded() {
     let price = planner.price(&transfer, &given, &|_| None, Effort::QUICK);
     let (why, candidates, refused) = ("to see how it looks".into(), Vec::new(), Vec::new());
     let strategies = Strategy::ALL.to_vec();
-    let choice = Choice { parameters: given, why, price, candidates, strategies, refused };
+    let choice = Choice { parameters: given, why, price, candidates, strategies, refused, unfinished: false };
     let limits = Limits { ranks: 3, rounds: 2, steps: 1500 };
     let told = explain(&transfer, &choice, limits, &[], |_| Vec::new());
     assert_eq!((told.ranks.len(), told.servers.len(), told.more_servers), (3, 3, 997));

@@ -165,8 +165,9 @@ def open(  # noqa: A001 (as zarr has it)
         How long a call waits for storage that does not answer [s]. A rank that waits for storage tells the others,
         which then wait for it longer than `progress_seconds`.
     buffer_bytes : int, optional
-        Most bytes of buffers on one rank. By default the ranks of a node share a 128th of its memory (or of what its
-        control group may have); a rank has at least 8 MiB and room for four chunks, and at most 256 MiB. Calls that do
+        Most bytes of buffers on one rank. By default those ranks of a node that handle storage share a 128th of its
+        memory (or of what its control group may have). One has at least 8 MiB and room for four chunks, and at most
+        256 MiB. Calls that do
         not block have half of it, or of 256 MiB, for copies of arrays and half for other buffers.
     subchunk_bytes, servers : int, optional
         Force what is otherwise chosen: most bytes that a server moves in one round, and how many ranks serve.

@@ -1,6 +1,6 @@
 //! Which candidates there are.
 
-use super::choice::Preference;
+use super::choice::{NodeBudget, Preference};
 use super::servers;
 use crate::price::Machine;
 use crate::profile::Profile;
@@ -37,16 +37,39 @@ pub(super) fn exchanges(strategy: Strategy, hints: &Preference) -> Vec<Exchange>
     }
 }
 
-/// The parameters that a strategy begins with, within the budget.
+/// Most bytes of buffers on a rank that handles storage \[B\].
+pub(super) fn budget((ranks, machine): (u32, Machine), hints: &Preference, parameters: &Parameters) -> u64 {
+    let most = hints.buffer_bytes_max.unwrap_or(Parameters::default().buffer_bytes_max);
+    let Some(NodeBudget { bytes, least_bytes }) = hints.node_budget.filter(|_| hints.buffer_bytes_max.is_none()) else {
+        return most;
+    };
+    let sharing = match parameters.role() {
+        Role::Root => 1,
+        Role::Own | Role::Holders => u64::from(machine.ranks_per_node.min(ranks)),
+        Role::Servers => servers::on_fullest_node(&parameters.servers, machine),
+    };
+    (bytes / sharing.max(1)).max(least_bytes).min(most)
+}
+
+/// Whether all buffers of a server fit, where more arrays follow than the one of each kind that is looked at: a server may have
+/// a round of the one, and fill them all with others.
+pub(super) fn fits_several(transfer: &Arc<Transfer>, more: bool, parameters: &Parameters) -> Result<(), Infeasible> {
+    let slots = parameters.slots.max(1);
+    let buffer_bytes_max = parameters.buffer_bytes_max / u64::from(slots);
+    let one = || Parameters { slots: 1, buffer_bytes_max, ..parameters.clone() };
+    if more && slots > 1 { parameters.strategy.feasible(transfer, &one()) } else { Ok(()) }
+}
+
+/// The parameters that a strategy begins with, within the budget; of a transfer of which one array of each kind is looked at,
+/// and perhaps more follow.
 pub(super) fn first(
-    transfer: &Arc<Transfer>,
+    (transfer, more): (&Arc<Transfer>, bool),
     (profile, machine): (&Profile, Machine),
     hints: &Preference,
     strategy: Strategy,
     exchange: Exchange,
 ) -> Result<Parameters, Infeasible> {
     let mut parameters = Parameters { strategy, exchange, ..Parameters::default() };
-    parameters.buffer_bytes_max = hints.buffer_bytes_max.unwrap_or(parameters.buffer_bytes_max);
     parameters.servers = match &hints.server_ranks {
         Some(ranks) => ranks.clone().into(),
         None => servers::spread(hints.servers.unwrap_or_else(|| servers::usual(transfer, machine)), transfer.ranks),
@@ -54,6 +77,7 @@ pub(super) fn first(
     if transfer.direction == Direction::Read {
         parameters.direct_run_bytes = READ_RUN_BYTES;
     }
+    parameters.buffer_bytes_max = budget((transfer.ranks, machine), hints, &parameters);
     let spec = strategy.spec();
     let slots: Vec<u32> = hints.slots.map_or_else(|| vec![spec.slots, 1], |slots| vec![slots]);
     let mut refused = None;
@@ -62,7 +86,9 @@ pub(super) fn first(
         let share = parameters.buffer_bytes_max / u64::from(slots.max(1));
         parameters.subchunk_bytes =
             hints.subchunk_bytes.unwrap_or_else(|| (spec.subchunk)(transfer, profile, &parameters, share));
-        match strategy.feasible(transfer, &parameters) {
+        let more = more && hints.slots.is_none();
+        let fits = || fits_several(transfer, more, &parameters);
+        match strategy.feasible(transfer, &parameters).and_then(|()| fits()) {
             Ok(()) => return Ok(parameters),
             Err(no) => refused = refused.or(Some(no)),
         }
@@ -70,18 +96,34 @@ pub(super) fn first(
     Err(refused.expect("at least one number of slots was tried"))
 }
 
-/// The same with one parameter changed that the user leaves open.
-pub(super) fn variants(transfer: &Transfer, machine: Machine, hints: &Preference, at: &Parameters) -> Vec<Parameters> {
+/// The same with one parameter changed that the user leaves open; of a transfer of so many bytes, of which `transfer` has one
+/// array of each kind. More servers have smaller subchunks where there would be fewer subchunks than servers.
+pub(super) fn variants(
+    (transfer, bytes): (&Transfer, u64),
+    machine: Machine,
+    hints: &Preference,
+    at: &Parameters,
+) -> Vec<Parameters> {
     let mut found = Vec::new();
     let role = at.role();
     if role == Role::Servers && hints.server_ranks.is_none() {
+        let subchunks = bytes.div_ceil(at.subchunk_bytes.max(1));
+        let for_each = |servers: &[u32]| match servers.len() as u64 {
+            count if hints.subchunk_bytes.is_none() && count > subchunks => {
+                (1 << (bytes / count).max(1).ilog2()).max(SUBCHUNKS.0).min(at.subchunk_bytes)
+            }
+            _ => at.subchunk_bytes,
+        };
         let some = servers::some(transfer, machine, hints.servers);
-        found.extend(some.into_iter().map(|servers| Parameters { servers, ..at.clone() }));
+        found.extend(some.into_iter().map(|servers| Parameters {
+            subchunk_bytes: for_each(&servers),
+            servers,
+            ..at.clone()
+        }));
     }
     if hints.subchunk_bytes.is_none() {
-        let share = at.buffer_bytes_max / u64::from(at.slots.max(1));
         let sizes = [at.subchunk_bytes / 2, at.subchunk_bytes * 2, at.subchunk_bytes / 4, at.subchunk_bytes * 4];
-        let sizes = sizes.into_iter().filter(|&bytes| bytes >= SUBCHUNKS.0 && bytes <= SUBCHUNKS.1.min(share));
+        let sizes = sizes.into_iter().filter(|&bytes| bytes >= SUBCHUNKS.0 && bytes <= SUBCHUNKS.1);
         found.extend(sizes.map(|subchunk_bytes| Parameters { subchunk_bytes, ..at.clone() }));
     }
     found.extend((at.strategy.spec().variants)(at));

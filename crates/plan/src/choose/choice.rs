@@ -17,12 +17,23 @@ pub struct Preference {
     pub subchunk_bytes: Option<u64>,
     /// Most bytes of buffers on one rank \[B\].
     pub buffer_bytes_max: Option<u64>,
+    /// Where that is open, what the ranks of a node share.
+    pub node_budget: Option<NodeBudget>,
     /// Buffer slots of a server.
     pub slots: Option<u32>,
     /// Between whom data cross in two-phase I/O.
     pub exchange: Option<Exchange>,
     /// That storage has no direct I/O, so that none is looked at unless it is asked for by name.
     pub cached: bool,
+}
+
+/// Memory for buffers, of which those ranks of a node have equal parts that handle storage.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct NodeBudget {
+    /// Of all of them together \[B\].
+    pub bytes: u64,
+    /// What each has at least \[B\].
+    pub least_bytes: u64,
 }
 
 /// Parameters with their price.
@@ -49,6 +60,8 @@ pub struct Choice {
     pub strategies: Vec<Strategy>,
     /// Strategies that cannot carry out the transfer.
     pub refused: Vec<(Strategy, Infeasible)>,
+    /// Whether there were more to look at than was worth it.
+    pub unfinished: bool,
 }
 
 impl Candidate {

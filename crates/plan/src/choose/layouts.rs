@@ -115,10 +115,10 @@ impl Planner<'_> {
             return (f64::INFINITY, 0.0);
         }
         let memory = |number: usize| one.laid.get(number).cloned().flatten();
-        let mut search = Search::new(self, &one.transfer, &memory);
+        let mut search = Search::new(self, &one.transfer, &one.hints, &memory);
         for strategy in candidates::strategies(self.strategies, &one.transfer, self.profile, &one.hints) {
             if one.hints.strategy.is_some() || strategy.spec().tells_layouts {
-                search.enter(strategy, one.hints.exchange.unwrap_or(Exchange::All), &one.hints);
+                search.enter(strategy, one.hints.exchange.unwrap_or(Exchange::All));
             }
         }
         let cheapest = search.priced.iter().map(Candidate::moving_ns).fold(f64::INFINITY, f64::min);

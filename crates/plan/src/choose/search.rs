@@ -41,14 +41,14 @@ impl Planner<'_> {
             let reason = format!("of '{}', {fault}", ask.name);
             return Err(Infeasible { reason, hint: "its format describes it wrongly".into() });
         }
-        let mut search = Search::new(self, transfer, memory);
+        let mut search = Search::new(self, transfer, hints, memory);
         for strategy in candidates::strategies(self.strategies, transfer, self.profile, hints) {
             for exchange in candidates::exchanges(strategy, hints) {
-                search.enter(strategy, exchange, hints);
+                search.enter(strategy, exchange);
             }
         }
-        search.vary(hints);
-        search.take(hints)
+        search.vary();
+        search.take()
     }
 
     /// Chooses what was chosen for another transfer of its kind, where that can be: at what it costs here. Not where a better
@@ -63,8 +63,15 @@ impl Planner<'_> {
         let is_brief = |price: &Price| price.seconds() * STEPS_A_SECOND <= STEPS_MIN;
         let candidates = vec![Candidate { parameters: parameters.clone(), price: price.clone() }];
         let why = format!("as before, for one of its kind: {}", other.why);
-        let chosen =
-            Choice { parameters: parameters.clone(), why, price, candidates, refused: Vec::new(), ..other.clone() };
+        let chosen = Choice {
+            parameters: parameters.clone(),
+            why,
+            price,
+            candidates,
+            refused: Vec::new(),
+            unfinished: false,
+            ..other.clone()
+        };
         (is_brief(&other.price) && is_brief(&chosen.price)).then_some(chosen)
     }
 
@@ -85,18 +92,31 @@ impl Planner<'_> {
 }
 
 /// The order of candidates, the cheapest first.
-fn cheaper(a: &Candidate, b: &Candidate) -> Ordering {
+pub(super) fn cheaper(a: &Candidate, b: &Candidate) -> Ordering {
     a.price.compared_ns().total_cmp(&b.price.compared_ns())
+}
+
+/// How far a search goes.
+#[derive(Clone, Copy)]
+enum Reach {
+    /// By what the transfer takes: it may be the only one, for which buffers are touched.
+    Once,
+    /// So many steps: it comes again, and buffers have been touched.
+    Again(f64),
 }
 
 /// A search among candidates.
 pub(super) struct Search<'a> {
     planner: &'a Planner<'a>,
     transfer: &'a Arc<Transfer>,
+    hints: &'a Preference,
     /// One array of each kind, for the question whether a strategy is feasible.
     one_of_each: Arc<Transfer>,
     pricing: Pricing<'a>,
     effort: Effort,
+    reach: Reach,
+    /// Whether it ended before there was nothing more to look at.
+    pub(super) cut: bool,
     /// Steps that were looked at, about.
     pub(super) steps: f64,
     pub(super) priced: Vec<Candidate>,
@@ -104,23 +124,52 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(planner: &'a Planner<'a>, transfer: &'a Arc<Transfer>, memory: Memory<'a>) -> Search<'a> {
+    pub(super) fn new(
+        planner: &'a Planner<'a>,
+        transfer: &'a Arc<Transfer>,
+        hints: &'a Preference,
+        memory: Memory<'a>,
+    ) -> Search<'a> {
         let pricing = Pricing::new(planner.priced(), transfer, memory);
         Search {
             planner,
             transfer,
+            hints,
             one_of_each: pricing.one_of_each(),
             pricing,
             effort: Effort::QUICK,
+            reach: Reach::Once,
+            cut: false,
             steps: 0.0,
             priced: Vec::new(),
             refused: Vec::new(),
         }
     }
 
+    /// Goes on with what was looked at for a choice, for so many steps.
+    pub(super) fn going_on(self, choice: &Choice, steps: f64) -> Search<'a> {
+        let effort = if choice.price.seconds() > LONG_SECONDS { Effort::USUAL } else { Effort::QUICK };
+        Search { priced: choice.candidates.clone(), reach: Reach::Again(steps), effort, ..self }
+    }
+
+    /// What a candidate costs.
+    fn cost_ns(&self, one: &Candidate) -> f64 {
+        match self.reach {
+            Reach::Once => one.price.compared_ns(),
+            Reach::Again(_) => one.price.whole_ns(),
+        }
+    }
+
     /// Prices the parameters that a strategy begins with, or notes why there are none.
-    pub(super) fn enter(&mut self, strategy: Strategy, exchange: Exchange, hints: &Preference) {
-        let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), hints, strategy, exchange);
+    pub(super) fn enter(&mut self, strategy: Strategy, exchange: Exchange) {
+        let hints = self.hints;
+        let begun = first(
+            (&self.one_of_each, self.has_more()),
+            (self.planner.profile, self.planner.machine),
+            hints,
+            strategy,
+            exchange,
+        );
         match begun {
             Ok(parameters) => {
                 let besides = candidates::besides(&self.one_of_each, self.planner.machine, hints, &parameters);
@@ -142,37 +191,65 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// The same without agreements.
+    fn moving_ns(&self, one: &Candidate) -> f64 {
+        match self.reach {
+            Reach::Once => one.first_ns(),
+            Reach::Again(_) => one.moving_ns(),
+        }
+    }
+
+    /// Whether there are more arrays than one of each kind.
+    fn has_more(&self) -> bool {
+        self.transfer.asks.len() > self.one_of_each.asks.len()
+    }
+
     fn best(&self) -> Option<&Candidate> {
-        self.priced.iter().min_by(|a, b| cheaper(a, b))
+        self.priced.iter().min_by(|a, b| self.cost_ns(a).total_cmp(&self.cost_ns(b)))
     }
 
     /// Whether more may be looked at.
-    fn affords_more(&self) -> bool {
+    fn affords_more(&mut self) -> bool {
         let seconds = self.best().map_or(0.0, |best| best.price.seconds());
-        self.steps < STEPS_MIN.max(STEPS_A_SECOND * seconds)
+        let allowed = match self.reach {
+            Reach::Once => STEPS_MIN.max(STEPS_A_SECOND * seconds),
+            Reach::Again(steps) => steps,
+        };
+        self.cut |= self.steps >= allowed;
+        !self.cut
     }
 
-    /// Varies what came near the best.
-    fn vary(&mut self, hints: &Preference) {
-        if self.best().is_some_and(|best| best.price.seconds() > LONG_SECONDS) {
+    /// Varies what came near the best; of each method the best, where all were varied before.
+    pub(super) fn vary(&mut self) {
+        let is_long = self.best().is_some_and(|best| best.price.seconds() > LONG_SECONDS);
+        if is_long && matches!(self.reach, Reach::Once) {
             self.effort = Effort::USUAL;
             for Candidate { parameters, .. } in std::mem::take(&mut self.priced) {
                 self.add(parameters);
             }
         }
-        let Some(best) = self.best().map(Candidate::first_ns) else { return };
+        let Some(best) = self.best().map(|one| self.moving_ns(one)) else { return };
         let mut near: Vec<Candidate> =
-            self.priced.iter().filter(|one| one.first_ns() <= best * NEAR).cloned().collect();
-        near.sort_by(cheaper);
+            self.priced.iter().filter(|one| self.moving_ns(one) <= best * NEAR).cloned().collect();
+        near.sort_by(|a, b| self.cost_ns(a).total_cmp(&self.cost_ns(b)));
+        if let Reach::Again(_) = self.reach {
+            let mut seen = Vec::new();
+            near.retain(|one| {
+                let method = (one.parameters.strategy, one.parameters.exchange);
+                let is_first = !seen.contains(&method);
+                seen.push(method);
+                is_first
+            });
+        }
         for candidate in near {
-            self.descend(candidate, hints);
+            self.descend(candidate);
         }
     }
 
     /// Goes on to what is cheaper, one parameter at a time; then to servers that hold what they serve.
-    fn descend(&mut self, candidate: Candidate, hints: &Preference) {
-        let at = self.descended(candidate, hints);
-        if hints.server_ranks.is_some() || at.parameters.role() != Role::Servers || !self.affords_more() {
+    fn descend(&mut self, candidate: Candidate) {
+        let at = self.descended(candidate);
+        if self.hints.server_ranks.is_some() || at.parameters.role() != Role::Servers || !self.affords_more() {
             return;
         }
         self.steps += at.parameters.servers.len() as f64;
@@ -182,17 +259,18 @@ impl<'a> Search<'a> {
     }
 
     /// Where going on to what is cheaper ends.
-    fn descended(&mut self, mut at: Candidate, hints: &Preference) -> Candidate {
+    fn descended(&mut self, mut at: Candidate) -> Candidate {
+        let bytes = self.transfer.stored_bytes();
         for _ in 0..TURNS {
             let mut better = false;
-            for parameters in variants(&self.one_of_each, self.planner.machine, hints, &at.parameters) {
+            for parameters in variants((&self.one_of_each, bytes), self.planner.machine, self.hints, &at.parameters) {
                 if !self.affords_more() {
                     return at;
                 }
-                let enough = at.price.compared_ns() * (1.0 - MARGIN / 5.0);
-                if let Some(last) = self.consider(parameters).filter(|last| last.price.compared_ns() < enough) {
-                    at = last.clone();
-                    better = true;
+                let enough = self.cost_ns(&at) * (1.0 - MARGIN / 5.0);
+                let Some(last) = self.consider(parameters).cloned() else { continue };
+                if self.cost_ns(&last) < enough {
+                    (at, better) = (last, true);
                 }
             }
             if !better {
@@ -203,9 +281,12 @@ impl<'a> Search<'a> {
     }
 
     /// Prices parameters, if they are feasible and were not priced yet.
-    fn consider(&mut self, parameters: Parameters) -> Option<&Candidate> {
+    fn consider(&mut self, mut parameters: Parameters) -> Option<&Candidate> {
+        let lie = (self.transfer.ranks, self.planner.machine);
+        parameters.buffer_bytes_max = candidates::budget(lie, self.hints, &parameters);
         let known = self.priced.iter().any(|one| one.parameters == parameters);
-        if known || parameters.strategy.feasible(&self.one_of_each, &parameters).is_err() {
+        let fits = || candidates::fits_several(&self.one_of_each, self.has_more(), &parameters).is_ok();
+        if known || parameters.strategy.feasible(&self.one_of_each, &parameters).is_err() || !fits() {
             return None;
         }
         let before = self.priced.len();
@@ -223,7 +304,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes the cheapest, or what is as cheap and simpler.
-    fn take(mut self, hints: &Preference) -> Result<Choice, Infeasible> {
+    fn take(mut self) -> Result<Choice, Infeasible> {
         loop {
             self.priced.sort_by(cheaper);
             let Some(best) = self.reference().map(Candidate::first_ns) else { break };
@@ -238,10 +319,11 @@ impl<'a> Search<'a> {
                 self.refused.push((chosen.parameters.strategy, no));
                 continue;
             }
-            let why = why::why(&chosen, &self.priced, &self.refused, hints);
+            let why = why::why(&chosen, &self.priced, &self.refused, self.hints);
             let Candidate { parameters, price } = chosen;
-            let strategies = self.planner.strategies.to_vec();
-            return Ok(Choice { parameters, why, price, candidates: self.priced, strategies, refused: self.refused });
+            let (strategies, unfinished) = (self.planner.strategies.to_vec(), self.cut);
+            let Search { priced: candidates, refused, .. } = self;
+            return Ok(Choice { parameters, why, price, candidates, strategies, refused, unfinished });
         }
         // The first refusal is that of the strategy that is tried first, or of the forced one.
         let no = self.refused.into_iter().next().map(|(_, no)| no);

@@ -42,6 +42,14 @@ fn on_nodes(each: u32, ranks: u32, machine: Machine) -> Arc<[u32]> {
         .collect()
 }
 
+/// How many servers are on the node that has most of them.
+pub(super) fn on_fullest_node(servers: &[u32], machine: Machine) -> u64 {
+    let node = machine.ranks_per_node.max(1);
+    let mut nodes: Vec<u32> = servers.iter().map(|rank| rank / node).collect();
+    nodes.sort_unstable();
+    nodes.chunk_by(|a, b| a == b).map(|of_node| of_node.len() as u64).max().unwrap_or(0)
+}
+
 /// Servers that are tried: of each number some at equal distances, and one and two of each node where these are others.
 pub(super) fn some(transfer: &Transfer, machine: Machine, wanted: Option<u32>) -> Vec<Arc<[u32]>> {
     let ranks = transfer.ranks;

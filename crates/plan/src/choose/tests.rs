@@ -2,11 +2,11 @@
 
 use super::margins::{MARGIN, PAST_CACHE_MARGIN};
 use super::*;
-use crate::price::Machine;
+use crate::price::{Machine, MemoryLayout};
 use crate::profile::{Profile, built_in};
-use crate::strategy::{Infeasible, Parameters, Strategy};
+use crate::strategy::{Infeasible, Parameters, Role, Strategy};
 use crate::transfer::Transfer;
-use crate::transfer::{Direction, Spread, TransferArray};
+use crate::transfer::{Direction, Exchange, Spread, TransferArray};
 use hyperslab_layout::stored::{Coding, Keys, Objects, Stored};
 use hyperslab_layout::{Codec, CodecError, Dim, Distribution, Durability, ElementType, Kind, Policies, Section};
 use std::sync::Arc;
@@ -95,6 +95,79 @@ fn what_comes_again_may_have_more_buffers() {
         changed += 1;
     }
     assert!(changed > 0);
+}
+
+#[test]
+fn what_comes_again_is_looked_at_for_longer() {
+    let profile = built_in();
+    let planner = Planner {
+        profile: &profile,
+        machine: Machine { ranks_per_node: 8, cores_per_node: 2 },
+        strategies: &Strategy::ALL,
+    };
+    let mut better = 0;
+    for (shape, chunk) in [([374, 374, 374], None), ([96, 200, 200], Some(&[24, 50, 200][..])), ([999, 100, 90], None)]
+    {
+        for dims in [BLOCKS, [Dim::Cyclic(3), Dim::Block, Dim::Cyclic(1)]] {
+            let asked = transfer(&shape, &[2, 2, 2], &dims, chunk, Direction::Read);
+            let column_major = MemoryLayout { order: vec![2, 1, 0], pitch: 8, padding: vec![0; 3], held: vec![50; 3] };
+            let (hints, memory) = (Preference::default(), |_: usize| Some(column_major.clone()));
+            let first = planner.choose(&asked, &hints, &memory).unwrap();
+            let took = first.price.seconds();
+            assert!(!first.is_worth_more(1e-3), "looking on takes longer than that");
+            assert_eq!(first.is_worth_more(1e3 * took), first.unfinished);
+            let looked = planner.look_on(&asked, &hints, &memory, &first, 1e3 * took);
+            assert!(!looked.is_worth_more(f64::INFINITY), "it has an end");
+            assert!(first.candidates.iter().all(|one| looked.candidates.contains(one)), "nothing is looked at twice");
+            let costs =
+                |choice: &Choice| choice.candidates.iter().map(|one| one.price.whole_ns()).min_by(f64::total_cmp);
+            better += i32::from(costs(&looked) < costs(&first).map(|least| least * (1.0 - MARGIN)));
+            let taken = looked.again(&asked).unwrap_or(looked);
+            assert!(taken.price.whole_ns() <= first.price.whole_ns());
+        }
+    }
+    assert!(better > 0, "a first look finds all there is");
+}
+
+/// Of one of eight arrays a server has no more than one chunk, and so one buffer; of all it has four.
+#[test]
+fn buffers_fit_for_all_arrays_and_not_for_the_one_that_is_looked_at() {
+    let one =
+        transfer(&[64, 64, 64], &[2, 2, 2], &[const { Dim::Cyclic(1) }; 3], Some(&[64, 64, 64]), Direction::Write);
+    let named = |number: u64| TransferArray { name: format!("a{number}"), ..one.asks[0].clone() };
+    let asked = Arc::new(Transfer { asks: (0..8).map(named).collect(), ..Transfer::clone(&one) });
+    for strategy in [Strategy::SERVER_DIRECTED, Strategy::TWO_PHASE] {
+        for (budget, slots) in [(3 << 20, 1), (5 << 20, 2)] {
+            let hints = Preference { strategy: Some(strategy), servers: Some(2), ..Preference::default() };
+            let choice = choose(&asked, &Preference { buffer_bytes_max: Some(budget), ..hints }).unwrap();
+            assert_eq!(choice.parameters.slots, slots, "{strategy}: {}", choice.why);
+        }
+    }
+}
+
+#[test]
+fn who_handles_storage_shares_the_memory_of_a_node() {
+    let asked = transfer(&[512, 512, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
+    let node_budget = Some(NodeBudget { bytes: 64 << 20, least_bytes: 10 << 20 });
+    let budgets = |hints: &Preference| {
+        let all = choose(&asked, hints).unwrap().candidates.into_iter();
+        all.map(|one| {
+            assert!(one.price.buffer_bytes <= one.parameters.buffer_bytes_max, "{one:?}");
+            let handling = match one.parameters.role() {
+                Role::Root => 1,
+                Role::Own | Role::Holders => 8,
+                Role::Servers => one.parameters.servers.len(),
+            };
+            (handling, one.parameters.buffer_bytes_max >> 20)
+        })
+    };
+    let hints = Preference { node_budget, exchange: Some(Exchange::All), ..Preference::default() };
+    let found: std::collections::BTreeSet<_> = budgets(&hints).collect();
+    assert!(found.contains(&(2, 32)) && found.contains(&(8, 10)), "{found:?}");
+    assert!(found.iter().all(|&(servers, bytes)| bytes == (64 / servers as u64).max(10)), "{found:?}");
+    // What the user says holds for each rank.
+    let given = Preference { buffer_bytes_max: Some(16 << 20), ..hints };
+    assert!(budgets(&given).all(|(_, bytes)| bytes == 16));
 }
 
 #[test]

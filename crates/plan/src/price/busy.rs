@@ -84,9 +84,9 @@ pub(super) struct Busy {
     alone_ns: Option<f64>,
     /// What processors of all ranks do in the first exchange of all that write.
     first_ns: f64,
-    /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes,
-    /// with what their folios take besides.
-    chunks: BTreeMap<u32, f64>,
+    /// What is in the cache and must be made durable: files of their own, by the rank that wrote them and with the ranks for
+    /// which it stands, and bytes, with what their folios take besides.
+    chunks: BTreeMap<u32, (f64, f64)>,
     chunks_of_all: f64,
     synced_bytes: f64,
     sent: Sent,
@@ -127,7 +127,8 @@ impl Busy {
                 Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * stored_all,
                 None if !request.write => {}
                 None => {
-                    *self.chunks.entry(round.rank).or_default() += stored_rounds;
+                    let made = self.chunks.entry(round.rank).or_default();
+                    *made = (made.0 + stored_rounds, round.ranks);
                     self.chunks_of_all += stored_all;
                     self.names_ns += stored.lock_ns * stored_all;
                 }
@@ -184,7 +185,8 @@ impl Busy {
     pub(super) fn all(&self, costs: &Costs<'_>) -> [f64; Resource::ALL.len()] {
         let fullest = |of: &BTreeMap<u32, f64>| of.values().copied().fold(0.0, f64::max);
         // Who makes files beside others waits for them.
-        let names_ns = self.names_ns * if self.chunks.len() > 1 { costs.beside_others() } else { 1.0 };
+        let makers: f64 = self.chunks.values().map(|made| made.1).sum();
+        let names_ns = self.names_ns * if makers > 1.0 { costs.beside_others() } else { 1.0 };
         let file = self.files.values().copied().fold(names_ns, f64::max);
         let mut all = [0.0; Resource::ALL.len()];
         all[Resource::Server as usize] = self.server_ns;
@@ -281,7 +283,7 @@ impl Busy {
     pub(super) fn sync_ns(&self, costs: &Costs<'_>, moving_ns: f64, between_ns: f64) -> f64 {
         if costs.measured().is_some() {
             // Each rank asks for its own, beside the others, but the journal of their node is one.
-            let most = self.chunks.values().copied().fold(0.0, f64::max);
+            let most = self.chunks.values().map(|made| made.0).fold(0.0, f64::max);
             let files = (self.chunks_of_all / costs.nodes()).max(most) + self.files.len() as f64;
             let beside_ns = moving_ns - self.sent.begun_ns.unwrap_or(0.0).max(self.begun_ns(costs));
             let Sent { bytes, last_bytes, .. } = self.sent;

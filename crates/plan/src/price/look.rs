@@ -3,7 +3,7 @@
 use super::classes::Class;
 use super::terms::Effort;
 use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
-use crate::rounds::Rounds;
+use crate::rounds::{COUNTED_MAX, Rounds};
 use crate::strategies::Servers;
 use crate::strategy::Parameters;
 use crate::transfer::{Direction, Spread as Owned, TransferArray};
@@ -36,10 +36,18 @@ impl Look {
         let servers = Servers::of(parameters, class.some.ranks);
         // On imagined machines all count: disks lie apart from who serves there, and where few serve, their requests come
         // out too cheap (0.32 s for 0.36 simulated, 10 MiB on starfish).
-        let working = if at_hand { working(class, parameters, &servers, effort) } else { servers.len() };
-        let numbers = spread(working, effort.ranks as usize);
+        // Some of them stand for all, so those with nothing to do must not be among them.
+        let rounds = Rounds::of(&class.some, parameters, 0).filter(|_| at_hand);
+        let sharers = rounds.as_ref().and_then(|rounds| rounds.sharers(class.times));
+        let working = match (&rounds, &sharers) {
+            (_, Some((working, _))) => *working,
+            (Some(rounds), None) => rounds.working(class.times).unwrap_or(servers.len()).max(1),
+            (None, None) => servers.len(),
+        };
+        let such = sharers.as_ref().map_or(servers, |(_, such)| Servers::Listed(such));
+        let numbers = spread(working.min(such.len()), effort.ranks as usize);
         let work =
-            |&number: &usize| Work::of(&class.some, parameters, memories, (servers.get(number), class.times), effort);
+            |&number: &usize| Work::of(&class.some, parameters, memories, (such.get(number), class.times), effort);
         let works: Vec<Work> = numbers.iter().filter_map(work).collect();
         let ranks = working as f64 / numbers.len().max(1) as f64;
         let at_once = (ranks * works.len() as f64).max(1.0);
@@ -87,9 +95,6 @@ fn known_bytes(class: &Class) -> Option<f64> {
     class.some.asks.iter().all(once).then(|| class.some.stored_bytes() as f64 * class.times)
 }
 
-/// Ranks of which is asked how many chunks they read.
-const COUNTED_RANKS_MAX: usize = 32;
-
 /// How many chunks are written, each of which is by one rank, whoever that is; or read whole, by one rank or by all that want
 /// something of them. In all, and, of the latter, by the rank with most.
 fn known_chunks(class: &Class, parameters: &Parameters) -> Option<(f64, Option<f64>)> {
@@ -102,22 +107,11 @@ fn known_chunks(class: &Class, parameters: &Parameters) -> Option<(f64, Option<f
     if written || !parameters.strategy.is_own() {
         return Some((units.count() as f64 * class.times, None));
     }
-    let ranks = spread(class.some.ranks as usize, COUNTED_RANKS_MAX);
+    let ranks = spread(class.some.ranks as usize, COUNTED_MAX as usize);
     let each = ranks.iter().map(|&rank| whole_chunks(&class.some, &units, rank as u32).map(|count| count as f64));
     let each = each.collect::<Option<Vec<f64>>>()?;
     let all = each.iter().sum::<f64>() * f64::from(class.some.ranks) / each.len() as f64;
     Some((all * class.times, Some(each.into_iter().fold(0.0, f64::max) * class.times)))
-}
-
-/// How many ranks, the first ones, handle storage. Some of them stand for all, so those with nothing to do must not be
-/// among all.
-fn working(class: &Class, parameters: &Parameters, servers: &Servers<'_>, effort: Effort) -> usize {
-    let all = servers.len();
-    if all <= effort.ranks as usize || all == 0 {
-        return all;
-    }
-    let rounds = Rounds::of(&class.some, parameters, servers.get(0));
-    rounds.and_then(|rounds| rounds.working(class.times)).unwrap_or(all).max(1)
 }
 
 /// At most `most` of `count` numbers, the first among them. Their distances differ, so that no period of overlaps with

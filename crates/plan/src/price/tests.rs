@@ -476,6 +476,37 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     }
 }
 
+/// Three groups of a file, each of which all of 8 ranks hold a part of: some ranks handle one, others none, whoever is looked at.
+/// It costs about what it costs where the first three ranks do, and never nothing.
+#[test]
+fn what_few_of_many_sharers_handle_costs_what_they_do() {
+    let profile = built_in();
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    let element = ElementType::native(Kind::Float64);
+    for (rows, mesh) in [(3u64, [1u64, 8]), (3, [8, 1]), (5, [1, 8]), (7, [2, 4])] {
+        let shape = vec![rows * 32, 1024];
+        let spread = Spread::Regular(Distribution::new(&shape, &mesh, &[Dim::Cyclic(1), Dim::Block]).unwrap());
+        let stored = Stored::in_file(&shape, element, "a", 0);
+        let ask = TransferArray { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
+        let transfer = Arc::new(Transfer {
+            direction: Direction::Write,
+            asks: vec![ask],
+            ranks: 8,
+            policies: Policies::default(),
+        });
+        let pricing = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
+        let with = |strategy, exchange, servers: Vec<u32>| {
+            let subchunk_bytes = 256 << 10;
+            let all =
+                Parameters { strategy, exchange, servers: servers.into(), subchunk_bytes, ..Parameters::default() };
+            pricing.price(&all, Effort::QUICK).moving_ns()
+        };
+        let sharers = with(Strategy::TWO_PHASE, Exchange::Sharers, vec![0]);
+        let turns = with(Strategy::SERVER_DIRECTED, Exchange::All, (0..8).collect());
+        assert!((0.5..2.0).contains(&(sharers / turns)), "{rows} on {mesh:?}: {sharers} beside {turns} ns");
+    }
+}
+
 /// 128 new arrays of one chunk: their directories lie in one, in which two ranks wait for each other; the metadata and the chunk
 /// each in its own, where nobody waits.
 #[test]

@@ -8,7 +8,7 @@
 
 use super::independent::through_slot;
 use crate::emit::{Cover, Emitter, Placed};
-use crate::own::{self, Carry, Own, Pieces};
+use crate::own::{self, Carry, Filling, Own, Pieces};
 use crate::program::{Action, After, Place};
 use crate::strategy::Spec;
 use crate::transfer::{Direction, Spread, Transfer, TransferArray};
@@ -21,7 +21,13 @@ pub(super) const SPEC: Spec = Spec {
     about: "each rank reads and writes its own pieces, and what lies between them where nobody else writes",
     complexity: 3,
     program: |transfer, parameters, facts, rank, _| {
-        own::program(transfer, parameters, facts, rank, Sieve { rank, holes: transfer.policies.holes })
+        own::program(
+            transfer,
+            parameters,
+            facts,
+            rank,
+            (Sieve { rank, holes: transfer.policies.holes }, Filling::Units),
+        )
     },
     tells_layouts: false,
     ..Spec::OWN

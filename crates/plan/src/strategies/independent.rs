@@ -5,7 +5,7 @@
 //! Ranks cannot share a chunk that they write: a checksum covers all of it, and two writers would lose an update.
 
 use crate::emit::{Emitter, Placed, target};
-use crate::own::{self, Carry, Own};
+use crate::own::{self, Carry, Filling, Own};
 use crate::price::Machine;
 use crate::program::{Action, After, Place};
 use crate::strategy::{Parameters, READ_RUN_BYTES, Spec};
@@ -23,8 +23,9 @@ pub(super) const SPEC: Spec = Spec {
     complexity: 0,
     program: |transfer, parameters, facts, rank, views| {
         let pieces = Exactly { views: views.to_vec(), direct_run_bytes: parameters.direct_run_bytes };
-        own::program(transfer, parameters, facts, rank, pieces)
+        own::program(transfer, parameters, facts, rank, (pieces, Filling::Pieces))
     },
+    feasible: |transfer, parameters| own::feasible(transfer, parameters, Filling::Pieces),
     besides: kept,
     variants: |at| {
         let usual = Parameters::default().direct_run_bytes;

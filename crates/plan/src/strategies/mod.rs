@@ -12,7 +12,7 @@ pub use two_phase::shared_extent;
 
 use crate::beside;
 use crate::facts::Facts;
-use crate::own;
+use crate::own::{self, Filling};
 use crate::profile::Profile;
 use crate::program::Program;
 use crate::rounds::Rounds;
@@ -58,7 +58,7 @@ impl Spec {
     /// What ranks do that move their own elements; what their programs are, each says for itself.
     pub const OWN: Spec = Spec {
         role: Role::Own,
-        feasible: |transfer, parameters| own::feasible(transfer, parameters, parameters.strategy.name()),
+        feasible: |transfer, parameters| own::feasible(transfer, parameters, Filling::Units),
         subchunk: |_, _, _, share| OWN_BYTES.min(share),
         // Larger ones are as simple, as nobody waits for them.
         usual_subchunk: (OWN_BYTES, true),
