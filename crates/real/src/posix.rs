@@ -195,15 +195,18 @@ impl PosixStore {
             {
                 files.write_at_hand(object, moves, *durability)
             }
-            Request::WriteWhole { object, moves, checksum, replace: false, durability }
-                if moves.bytes() <= self.at_once_bytes_max.write && files.is_new_at_hand(object) =>
+            Request::WriteWhole { object, moves, checksum, replace, durability }
+                if moves.bytes() <= self.at_once_bytes_max.write && files.goes_at_hand(object, *replace) =>
             {
-                Some(files.write_whole(object, moves, *checksum, (false, *durability)))
+                Some(files.write_whole(object, moves, *checksum, (*replace, *durability)))
             }
-            Request::Put { object, bytes, replace: false, durability }
-                if bytes.len() as u64 <= self.at_once_bytes_max.write && files.is_new_at_hand(object) =>
+            Request::Put { object, bytes, replace, durability }
+                if bytes.len() as u64 <= self.at_once_bytes_max.write && files.goes_at_hand(object, *replace) =>
             {
-                Some(files.put(object, bytes, false, *durability))
+                Some(files.put(object, bytes, *replace, *durability))
+            }
+            Request::Get { object, within, bytes_max } => {
+                files.get_at_hand(object, *within, (*bytes_max, self.at_once_bytes_max.read))
             }
             Request::Sync { .. } if files.is_durable() => Some(Ok(done(0, 0))),
             _ => None,

@@ -268,15 +268,17 @@ impl Files {
         self.open.iter().all(|handle| self.is_at_hand(&handle.path))
     }
 
-    /// Reads from a file, if that needs no waiting. One that is open, and on this host, is not opened again.
-    pub(super) fn read_at_hand(&mut self, object: &Object, moves: &Moves) -> Option<Result<Outcome, Fault>> {
+    /// The path of an object on this host, for which another file may be closed. Of one that may be far away, or is, opening it alone
+    /// may wait.
+    fn found_at_hand(&mut self, object: &Object) -> Option<PathBuf> {
         let path = self.path(object);
-        if self.is_at_hand(&path) && !self.is_striped(object) {
-            return at_once::read(&self.file(&path, false).ok()??.file, moves).map(Ok);
-        }
-        let file = at_once::open(&path)?;
-        self.ask_about(&path, &file);
-        at_once::read(&file, moves).map(Ok)
+        (!self.is_striped(object) && self.ask_at_once(&path) && self.closes_at_once()).then_some(path)
+    }
+
+    /// Reads from a file, if that needs no waiting. One that is open is not opened again.
+    pub(super) fn read_at_hand(&mut self, object: &Object, moves: &Moves) -> Option<Result<Outcome, Fault>> {
+        let path = self.found_at_hand(object)?;
+        at_once::read(&self.file(&path, false).ok()??.file, moves).map(Ok)
     }
 
     /// Writes to a file that is on this host; `None` where it is not, or not known to be.
@@ -292,8 +294,13 @@ impl Files {
 
     /// Whether an object that is new goes where nothing far away is waited for. Below a root nobody mounts anything in
     /// directories that are hidden.
-    pub(super) fn is_new_at_hand(&self, object: &Object) -> bool {
+    fn is_new_at_hand(&self, object: &Object) -> bool {
         self.grounds.at(object).is_some_and(|root| self.at_hand.get(root).is_some_and(|&at_hand| at_hand))
+    }
+
+    /// Whether a whole object goes where nothing far away is waited for: one that is new, or in the place of another.
+    pub(super) fn goes_at_hand(&mut self, object: &Object, replace: bool) -> bool {
+        if replace { self.found_at_hand(object).is_some() } else { self.is_new_at_hand(object) }
     }
 
     /// Writes elements as a whole object.
@@ -427,11 +434,7 @@ impl Files {
         moves: &Moves,
         total: u64,
     ) -> Option<Result<Outcome, Fault>> {
-        let path = self.path(object);
-        // Another file may be closed for it.
-        if self.is_striped(object) || !self.ask_at_once(&path) || !self.closes_at_once() {
-            return None;
-        }
+        let path = self.found_at_hand(object)?;
         let handle = self.file(&path, false).ok()??;
         at_once::is_cached(&handle.file).then(|| self.read_part(object, moves, total))
     }
@@ -455,13 +458,9 @@ impl Files {
         moves: &Moves,
         checksum: bool,
     ) -> Option<Result<Outcome, Fault>> {
-        if self.is_striped(object) {
-            return None;
-        }
-        let path = self.path(object);
+        let path = self.found_at_hand(object)?;
         let file = at_once::open(&path)?;
-        self.ask_about(&path, &file);
-        (self.is_at_hand(&path) && at_once::is_cached(&file)).then(|| self.whole_of((&file, &path), moves, checksum))
+        at_once::is_cached(&file).then(|| self.whole_of((&file, &path), moves, checksum))
     }
 
     fn whole_of(&mut self, (file, path): (&File, &Path), moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
@@ -513,6 +512,19 @@ impl Files {
             return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{} B", content.len())));
         }
         Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content, first, ..Moved::default() }))
+    }
+
+    /// The same of an object on this host; `None` where it is not in the cache, or not there, or more than `most` bytes are wanted.
+    pub(super) fn get_at_hand(
+        &mut self,
+        object: &Object,
+        within: Within,
+        (bytes_max, most): (u64, u64),
+    ) -> Option<Result<Outcome, Fault>> {
+        let path = self.found_at_hand(object)?;
+        let file = at_once::open(&path)?;
+        let bytes = within.of(file.metadata().ok()?.len()).1;
+        (bytes <= most && at_once::is_cached(&file)).then(|| self.get(object, within, bytes_max))
     }
 
     /// Closes files, but the few that were used last on this host: the next call may come to them again.
