@@ -29,6 +29,9 @@ const OPEN_FILES_MAX: usize = 8;
 /// Directories of which it is remembered where they are.
 const KNOWN_DIRECTORIES_MAX: usize = 1024;
 
+/// How a request ended, where it was carried out at once.
+type AtOnce = Option<Result<Outcome, Fault>>;
+
 pub(super) struct Files {
     /// Where objects lie, and whether it is what rank 0 sees.
     pub(super) grounds: Grounds,
@@ -74,7 +77,7 @@ impl Files {
     }
 
     /// Carries a request out, or hands it on. Returns how it ended, unless somebody else will tell that.
-    pub(super) fn serve(&mut self, ticket: Ticket, request: Request) -> Option<Result<Outcome, Fault>> {
+    pub(super) fn serve(&mut self, ticket: Ticket, request: Request) -> AtOnce {
         if let Err(fault) = request.object().map_or(Ok(()), |object| self.grounds.prove(object)) {
             return Some(Err(fault));
         }
@@ -189,7 +192,7 @@ impl Files {
         moves: Moves,
         (way, durability): (Way, Durability),
         direct: bool,
-    ) -> Option<Result<Outcome, Fault>> {
+    ) -> AtOnce {
         let paths = self.paths(object).0;
         let files = match self.files(&paths, way == Way::Write) {
             Ok(files) if files.is_empty() => return Some(Ok(Outcome::Absent)),
@@ -276,18 +279,13 @@ impl Files {
     }
 
     /// Reads from a file, if that needs no waiting. One that is open is not opened again.
-    pub(super) fn read_at_hand(&mut self, object: &Object, moves: &Moves) -> Option<Result<Outcome, Fault>> {
+    pub(super) fn read_at_hand(&mut self, object: &Object, moves: &Moves) -> AtOnce {
         let path = self.found_at_hand(object)?;
         at_once::read(&self.file(&path, false).ok()??.file, moves).map(Ok)
     }
 
     /// Writes to a file that is on this host; `None` where it is not, or not known to be.
-    pub(super) fn write_at_hand(
-        &mut self,
-        object: &Object,
-        moves: &Moves,
-        durability: Durability,
-    ) -> Option<Result<Outcome, Fault>> {
+    pub(super) fn write_at_hand(&mut self, object: &Object, moves: &Moves, durability: Durability) -> AtOnce {
         let at_hand = self.is_at_hand(&self.path(object)) && !self.is_striped(object);
         at_hand.then(|| self.write(object, moves, durability))
     }
@@ -428,12 +426,7 @@ impl Files {
     }
 
     /// The same of an object on this host; `None` where it is not in the cache, or not there.
-    pub(super) fn read_part_at_hand(
-        &mut self,
-        object: &Object,
-        moves: &Moves,
-        total: u64,
-    ) -> Option<Result<Outcome, Fault>> {
+    pub(super) fn read_part_at_hand(&mut self, object: &Object, moves: &Moves, total: u64) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let handle = self.file(&path, false).ok()??;
         at_once::is_cached(&handle.file).then(|| self.read_part(object, moves, total))
@@ -452,12 +445,7 @@ impl Files {
     }
 
     /// The same of an object that is open, and on this host; `None` where it is not in the cache, or not there.
-    pub(super) fn read_whole_at_hand(
-        &mut self,
-        object: &Object,
-        moves: &Moves,
-        checksum: bool,
-    ) -> Option<Result<Outcome, Fault>> {
+    pub(super) fn read_whole_at_hand(&mut self, object: &Object, moves: &Moves, checksum: bool) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let file = at_once::open(&path)?;
         at_once::is_cached(&file).then(|| self.whole_of((&file, &path), moves, checksum))
@@ -515,12 +503,7 @@ impl Files {
     }
 
     /// The same of an object on this host; `None` where it is not in the cache, or not there, or more than `most` bytes are wanted.
-    pub(super) fn get_at_hand(
-        &mut self,
-        object: &Object,
-        within: Within,
-        (bytes_max, most): (u64, u64),
-    ) -> Option<Result<Outcome, Fault>> {
+    pub(super) fn get_at_hand(&mut self, object: &Object, within: Within, (bytes_max, most): (u64, u64)) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let file = at_once::open(&path)?;
         let bytes = within.of(file.metadata().ok()?.len()).1;
