@@ -75,8 +75,9 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, filling: Fi
     if need > parameters.buffer_bytes_max {
         return Err(Infeasible {
             reason: format!(
-                "buffers for the largest chunk or subchunk ({}) need {need} B, but the buffers of a rank may have {} B",
+                "buffers for the largest chunk or subchunk ({} of {} B) need {need} B, but the buffers of a rank may have {} B",
                 parameters.slots.max(1),
+                need / u64::from(parameters.slots.max(1)),
                 parameters.buffer_bytes_max
             ),
             hint: more_buffers(transfer, need),

@@ -68,9 +68,7 @@ impl Rounds {
             Duty::Domains => Course::domains(groups, servers.len() as u64),
             _ => Course::listed(groups, &parameters.order),
         };
-        // No server has more in use than it has rounds.
-        let rounds = if duty == Duty::Sharers { groups } else { groups.div_ceil(servers.len().max(1) as u64) };
-        let slots = parameters.slots.clamp(1, rounds.clamp(1, u64::from(u32::MAX)) as u32);
+        let slots = parameters.slots.max(1);
         let (transfer, buffer_bytes_max) = (transfer.clone(), parameters.buffer_bytes_max);
         Rounds { transfer, units, servers, slots, buffer_bytes_max, group, duty, course, rank, direct: false }
     }

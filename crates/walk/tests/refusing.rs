@@ -6,8 +6,8 @@ use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::stored::Keys;
 use hyperslab_layout::{Dim, Distribution, ElementType, Holes, Kind, Policies, Section};
 use hyperslab_plan::{
-    Direction, Exchange, Infeasible, Machine, Parameters, Planner, Preference, Role, Spread, Stored, Strategy,
-    Transfer, TransferArray, profile,
+    Direction, Exchange, Infeasible, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer,
+    TransferArray, profile,
 };
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
@@ -106,8 +106,7 @@ fn chunks_beyond_the_buffers() {
     let codecs = Codecs { chain: vec![zstd], ..Codecs::plain(true) };
     let coding = 2 * codecs.max_encoded_bytes(8000);
     for strategy in Strategy::ALL {
-        // Of the only chunk a server has one in use.
-        let slots = if strategy.spec().role == Role::Own { 3 } else { 1 };
+        let slots = if strategy == Strategy::ROOT_GATHER { 1 } else { 3 };
         let need = slots * (8000 + coding);
         let transfer = transfer(Direction::Read, chunks(1000, &codecs), spread(Dim::Block));
         let mut parameters = Parameters { strategy, slots: 3, buffer_bytes_max: need - 1, ..Parameters::default() };
@@ -206,12 +205,9 @@ fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
         let transfer = transfer(Direction::Write, file(), spread(Dim::Cyclic(1)));
         let refused =
             planner.choose(&transfer, &hints, &|_| None).expect_err("8000 B do not fit into 1000 B").to_string();
-        // A server has one subchunk to handle; who handles its own holds a quarter of it.
-        let need = match strategy.spec().name {
-            "independent" => 4000,
-            "data-sieving" => 16_000,
-            _ => 8000,
-        };
+        let slots = if strategy == Strategy::ROOT_GATHER { 1 } else { u64::from(strategy.spec().slots) };
+        // Who handles his own holds a quarter.
+        let need = slots * if strategy == Strategy::INDEPENDENT { 2000 } else { 8000 };
         let figures = format!(" need {need} B, but the buffers of a rank may have 1000 B\n  hint: ");
         assert!(refused.contains(&figures), "{strategy}: {refused}");
     }

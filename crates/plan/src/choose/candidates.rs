@@ -51,19 +51,9 @@ pub(super) fn budget((ranks, machine): (u32, Machine), hints: &Preference, param
     (bytes / sharing.max(1)).max(least_bytes).min(most)
 }
 
-/// Whether all buffers of a server fit, where more arrays follow than the one of each kind that is looked at: a server may have
-/// a round of the one, and fill them all with others.
-pub(super) fn fits_several(transfer: &Arc<Transfer>, more: bool, parameters: &Parameters) -> Result<(), Infeasible> {
-    let slots = parameters.slots.max(1);
-    let buffer_bytes_max = parameters.buffer_bytes_max / u64::from(slots);
-    let one = || Parameters { slots: 1, buffer_bytes_max, ..parameters.clone() };
-    if more && slots > 1 { parameters.strategy.feasible(transfer, &one()) } else { Ok(()) }
-}
-
-/// The parameters that a strategy begins with, within the budget; of a transfer of which one array of each kind is looked at,
-/// and perhaps more follow.
+/// The parameters that a strategy begins with, within the budget.
 pub(super) fn first(
-    (transfer, more): (&Arc<Transfer>, bool),
+    transfer: &Arc<Transfer>,
     (profile, machine): (&Profile, Machine),
     hints: &Preference,
     strategy: Strategy,
@@ -86,9 +76,7 @@ pub(super) fn first(
         let share = parameters.buffer_bytes_max / u64::from(slots.max(1));
         parameters.subchunk_bytes =
             hints.subchunk_bytes.unwrap_or_else(|| (spec.subchunk)(transfer, profile, &parameters, share));
-        let more = more && hints.slots.is_none();
-        let fits = || fits_several(transfer, more, &parameters);
-        match strategy.feasible(transfer, &parameters).and_then(|()| fits()) {
+        match strategy.feasible(transfer, &parameters) {
             Ok(()) => return Ok(parameters),
             Err(no) => refused = refused.or(Some(no)),
         }

@@ -163,13 +163,7 @@ impl<'a> Search<'a> {
     /// Prices the parameters that a strategy begins with, or notes why there are none.
     pub(super) fn enter(&mut self, strategy: Strategy, exchange: Exchange) {
         let hints = self.hints;
-        let begun = first(
-            (&self.one_of_each, self.has_more()),
-            (self.planner.profile, self.planner.machine),
-            hints,
-            strategy,
-            exchange,
-        );
+        let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), hints, strategy, exchange);
         match begun {
             Ok(parameters) => {
                 let besides = candidates::besides(&self.one_of_each, self.planner.machine, hints, &parameters);
@@ -197,11 +191,6 @@ impl<'a> Search<'a> {
             Reach::Once => one.first_ns(),
             Reach::Again(_) => one.moving_ns(),
         }
-    }
-
-    /// Whether there are more arrays than one of each kind.
-    fn has_more(&self) -> bool {
-        self.transfer.asks.len() > self.one_of_each.asks.len()
     }
 
     fn best(&self) -> Option<&Candidate> {
@@ -285,8 +274,7 @@ impl<'a> Search<'a> {
         let lie = (self.transfer.ranks, self.planner.machine);
         parameters.buffer_bytes_max = candidates::budget(lie, self.hints, &parameters);
         let known = self.priced.iter().any(|one| one.parameters == parameters);
-        let fits = || candidates::fits_several(&self.one_of_each, self.has_more(), &parameters).is_ok();
-        if known || parameters.strategy.feasible(&self.one_of_each, &parameters).is_err() || !fits() {
+        if known || parameters.strategy.feasible(&self.one_of_each, &parameters).is_err() {
             return None;
         }
         let before = self.priced.len();

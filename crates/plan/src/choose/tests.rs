@@ -129,7 +129,7 @@ fn what_comes_again_is_looked_at_for_longer() {
     assert!(better > 0, "a first look finds all there is");
 }
 
-/// Of one of eight arrays a server has no more than one chunk, and so one buffer; of all it has four.
+/// One of eight arrays that are alike is looked at, and all have to fit.
 #[test]
 fn buffers_fit_for_all_arrays_and_not_for_the_one_that_is_looked_at() {
     let one =

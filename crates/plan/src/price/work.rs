@@ -8,7 +8,7 @@ use super::terms::{Effort, Memory, MemoryLayout, Priced};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::rounds::Rounds;
-use crate::strategy::{Parameters, Role};
+use crate::strategy::Parameters;
 use crate::transfer::{Direction, PAGE_BYTES, Spread, Transfer, TransferArray};
 use crate::units::Units;
 use hyperslab_layout::{Axis, Codec, Object, Region, View, dense_strides, nests};
@@ -189,10 +189,7 @@ impl Work {
         let facts = tiles::facts(&memories.tiles, transfer, parameters, rank, effort.rounds + 2);
         let told = facts.met.values().map(Vec::len).chain(facts.mine.values().map(Vec::len)).sum::<usize>() as u64;
         let program = strategy.program(transfer, parameters, &Arc::new(facts), rank, &memories.of(rank));
-        // Where arrays follow, a server with one round of one of them has more.
-        let several = times > 1.0 && parameters.role() != Role::Root;
-        let slots = if several { parameters.slots.max(1) } else { program.slots };
-        let buffer_bytes = u64::from(slots) * program.slot_bytes;
+        let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
         let kept = buffer_bytes <= memories.cached_bytes();
         let mut reader = Reader { memories, rank, kept, rounds: Vec::new(), number: u64::MAX, filled: BTreeMap::new() };
         let mut cut = false;
