@@ -91,7 +91,7 @@ def test_calls_of_many_kinds_in_any_order_move_what_they_say(tmp_path: Path, see
 
 
 def test_arrays_of_a_new_file_follow_each_other(tmp_path: Path) -> None:
-    """Also after one that was refused in between, and one of another size; a second file begins anew."""
+    """Also after some that were refused in between, and one of another size; a second file begins anew."""
 
     def run(comm: hs.ThreadComm) -> None:
         dist = hs.Distribution((12,), (comm.size,))
@@ -104,6 +104,10 @@ def test_arrays_of_a_new_file_follow_each_other(tmp_path: Path) -> None:
                     if number == 7:
                         with pytest.raises(hs.InvalidError, match="once and whole"):
                             file.write({"a0": values[dist.indices(comm.rank)[0]]}, dist)
+                    if number == 15:
+                        # Nothing of it stays.
+                        with pytest.raises(hs.DisagreementError, match="rank 1"):
+                            file.write({f"of rank {min(comm.rank, 1)}": values[dist.indices(comm.rank)[0]] - 1}, dist)
                     if number == 11:
                         other = hs.Distribution((5,), (comm.size,))
                         file.write({"other": np.full(5, 7.0)[other.indices(comm.rank)[0]]}, other)
