@@ -17,11 +17,6 @@ mod target;
 
 use pyo3::prelude::*;
 
-/// A third of the time of a call of hundreds of small arrays went into the allocator of the C library.
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The module.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,6 +1,6 @@
 //! Registered memory: what copies, messages and files read from and write to.
 
-use std::alloc::{GlobalAlloc, Layout, System, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
@@ -56,10 +56,8 @@ struct Region {
 
 /// What must happen, or merely exist, for the bytes to stay where they are.
 enum Keep {
-    /// Allocated with this base and layout by the global allocator, as a vector is.
+    /// Allocated with this base and layout by the global allocator.
     Allocated(*mut u8, Layout),
-    /// The same by that of the system, whatever allocator the program has chosen for what is small: it gives large memory back.
-    Lent(*mut u8, Layout),
     /// Owned by somebody else, who is kept alive by this value.
     Foreign { _owner: Box<dyn Any + Send + Sync> },
     /// These memories have the bytes from here to there, and what lies between belongs to somebody else.
@@ -90,12 +88,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        match self.keep {
+        if let Keep::Allocated(base, layout) = self.keep {
             // SAFETY: `base` came from the global allocator with exactly this layout, and this is the last handle.
-            Keep::Allocated(base, layout) => unsafe { dealloc(base, layout) },
-            // SAFETY: as above, from that of the system.
-            Keep::Lent(base, layout) => unsafe { System.dealloc(base, layout) },
-            Keep::Foreign { .. } | Keep::Together { .. } | Keep::Nothing => {}
+            unsafe { dealloc(base, layout) }
         }
     }
 }
@@ -117,7 +112,7 @@ impl Memory {
         let size = usize::try_from(bytes).ok().and_then(|b| b.checked_add(ALIGNMENT)).ok_or_else(refused)?;
         let layout = Layout::from_size_align(size, 16).map_err(|_| refused())?;
         // SAFETY: the layout has a size above zero.
-        let base = unsafe { System.alloc_zeroed(layout) };
+        let base = unsafe { alloc_zeroed(layout) };
         if base.is_null() {
             return Err(refused());
         }
@@ -127,7 +122,7 @@ impl Memory {
         if size >= HUGE {
             ask_for_huge_pages(address, size - ALIGNMENT);
         }
-        Ok(Memory(Arc::new(Region { address, kind: MemoryKind::Host, bytes, keep: Keep::Lent(base, layout) })))
+        Ok(Memory(Arc::new(Region { address, kind: MemoryKind::Host, bytes, keep: Keep::Allocated(base, layout) })))
     }
 
     /// A user's array: `bytes` bytes at `address`; `keep` is dropped with the last handle.
