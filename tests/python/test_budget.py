@@ -50,3 +50,25 @@ def test_threads(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "mpi_programs.budget", str(tmp_path), str(ranks)]
     printed = subprocess.run(program, stdout=subprocess.PIPE, check=True, timeout=300, cwd=HERE).stdout
     check(json.loads(printed), ranks * BUFFER_BYTES + 2 * BESIDES)
+
+
+def test_large_encoded_chunks_are_given_back(tmp_path: Path) -> None:
+    """What a thread allocates to encode a chunk, another frees: that memory must not grow from write to write."""
+    program = f"""
+from pathlib import Path
+import numpy as np, hyperslab as hs
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+values = np.random.default_rng(0).random((3, 4 << 20))
+with hs.open({str(tmp_path / "a.zarr")!r}, "w") as store:
+    found = []
+    for number in range(4):
+        store.write({{f"a{{number}}": values}}, chunks=(1, 4 << 20), compression="zstd")
+        found.append(resident())
+print(found[-1] - found[0])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    # One encoded chunk has 32 MiB.
+    assert int(done.stdout) <= 32 << 20
