@@ -3,6 +3,8 @@
 //! Every collective call releases the interpreter, keeps the arrays alive until the last rank is done with them, and
 //! notices Ctrl-C.
 
+#[cfg(feature = "mimalloc")]
+mod allocator;
 mod any_target;
 mod arrays;
 mod calibration;
@@ -16,6 +18,10 @@ mod simulation;
 mod target;
 
 use pyo3::prelude::*;
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: allocator::BySize = allocator::BySize { small: 8 << 10 };
 
 /// The module.
 #[pymodule]
