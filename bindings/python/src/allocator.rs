@@ -4,10 +4,9 @@
 //! things are few, and mimalloc keeps those that one thread allocated and another gave back, as encoded chunks are, for
 //! good. So the size decides: it is known both when memory is taken and when it is given back.
 
+use libmimalloc_sys::{mi_free, mi_malloc, mi_realloc, mi_zalloc};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cmp::min;
-
-use mimalloc::MiMalloc;
 
 /// The allocator of the module.
 pub(crate) struct BySize {
@@ -16,41 +15,42 @@ pub(crate) struct BySize {
 }
 
 impl BySize {
-    fn is_small(&self, bytes: usize) -> bool {
-        bytes <= self.small
+    /// Whether mimalloc allocates so many bytes: it aligns all to words, unasked.
+    fn is_small(&self, bytes: usize, align: usize) -> bool {
+        bytes <= self.small && align <= align_of::<usize>()
+    }
+
+    fn gives(&self, layout: Layout) -> bool {
+        self.is_small(layout.size(), layout.align())
     }
 }
 
-// SAFETY: each of both allocators keeps what the trait asks for, and what one has given is never handed to the other:
-// both the layout given back and that of growth name the size that was asked for.
+// SAFETY: each of both allocators keeps what the trait asks for, and what one has given is never handed to the other: the
+// layout of what is given back, or grows, is the one with which it was asked for.
 unsafe impl GlobalAlloc for BySize {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are those that are asked for.
-        unsafe { if self.is_small(layout.size()) { MiMalloc.alloc(layout) } else { System.alloc(layout) } }
+        unsafe { if self.gives(layout) { mi_malloc(layout.size()).cast() } else { System.alloc(layout) } }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
-        unsafe {
-            if self.is_small(layout.size()) { MiMalloc.alloc_zeroed(layout) } else { System.alloc_zeroed(layout) }
-        }
+        unsafe { if self.gives(layout) { mi_zalloc(layout.size()).cast() } else { System.alloc_zeroed(layout) } }
     }
 
     unsafe fn dealloc(&self, base: *mut u8, layout: Layout) {
-        // SAFETY: as above; `base` came from the allocator that its size names.
-        unsafe {
-            if self.is_small(layout.size()) { MiMalloc.dealloc(base, layout) } else { System.dealloc(base, layout) }
-        }
+        // SAFETY: as above; `base` came from the allocator that its layout names.
+        unsafe { if self.gives(layout) { mi_free(base.cast()) } else { System.dealloc(base, layout) } }
     }
 
     unsafe fn realloc(&self, base: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        match (self.is_small(layout.size()), self.is_small(bytes)) {
+        match (self.gives(layout), self.is_small(bytes, layout.align())) {
             // SAFETY: as above, and the new size stays with the same allocator.
-            (true, true) => unsafe { MiMalloc.realloc(base, layout, bytes) },
+            (true, true) => unsafe { mi_realloc(base.cast(), bytes).cast() },
             // SAFETY: as above.
             (false, false) => unsafe { System.realloc(base, layout, bytes) },
-            // SAFETY: the caller promises that `bytes`, rounded up, fits, and is not zero; both places are as long as
-            // what is copied, and are not the same.
+            // SAFETY: the caller promises that `bytes`, rounded up, fits, and is not zero; both places are as long as what is
+            // copied, and are not the same.
             _ => unsafe {
                 let moved = self.alloc(Layout::from_size_align_unchecked(bytes, layout.align()));
                 if !moved.is_null() {

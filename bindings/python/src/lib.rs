@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
-static ALLOCATOR: allocator::BySize = allocator::BySize { small: 8 << 10 };
+static ALLOCATOR: allocator::BySize = allocator::BySize { small: 1 << 10 };
 
 /// The module.
 #[pymodule]
