@@ -23,6 +23,8 @@ pub struct Agreement {
     decides: Decides,
     /// Whether what rank 0 tells concerns clients only; else its work says what servers are told.
     plain: bool,
+    /// On rank 0, when all had answered \[ns\].
+    answered_ns: Option<u64>,
 }
 
 impl Agreement {
@@ -32,7 +34,7 @@ impl Agreement {
     /// When an earlier failure ended the use of this party.
     pub fn open(party: &mut Party, question: Question, begin: Option<Begin>) -> Result<Agreement, Fault> {
         let decides = begin.map_or(Decides::Tells(Vec::new()), Decides::Begins);
-        Ok(Agreement { consensus: party.open(question)?, decides, plain: true })
+        Ok(Agreement { consensus: party.open(question)?, decides, plain: true, answered_ns: None })
     }
 
     /// The same where rank 0's work tells servers, too: as [`served`] says it.
@@ -42,16 +44,23 @@ impl Agreement {
 
     /// Begins an agreement in which rank 0 tells what it knows already, also to servers: as [`served`] says it.
     pub(crate) fn tell(party: &mut Party, question: Question, told: Vec<u8>) -> Result<Agreement, Fault> {
-        Ok(Agreement { consensus: party.open(question)?, decides: Decides::Tells(told), plain: false })
+        let decides = Decides::Tells(told);
+        Ok(Agreement { consensus: party.open(question)?, decides, plain: false, answered_ns: None })
+    }
+
+    /// When all ranks had answered, which rank 0 knows \[ns\].
+    pub(crate) fn answered_ns(&self) -> Option<u64> {
+        self.answered_ns
     }
 
     /// Goes on; gives what all ranks get once it is over.
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Agreed, Fault>> {
-        let Agreement { consensus, decides, plain } = self;
+        let Agreement { consensus, decides, plain, answered_ns } = self;
         let serves = served::has_servers(party);
         let wraps = serves && *plain;
         let told = |payload: Vec<u8>| if wraps { served::plain(&payload) } else { payload };
         let agreed = consensus.poll_with(world, party, &mut |world, votes| {
+            answered_ns.get_or_insert_with(|| world.clock().stamp_ns());
             match std::mem::replace(decides, Decides::Begun) {
                 Decides::Tells(known) => return Some(Ok(told(known))),
                 Decides::Begins(begin) => {

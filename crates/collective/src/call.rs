@@ -244,7 +244,10 @@ impl Call {
                 }
                 Stage::Closing(agreement) => match agreement.poll(world, party)? {
                     Ok(agreed) if agreed.votes.sum != 0 && self.strictly.is_some() => self.read_again(world, party),
-                    Ok(agreed) => return Some(Ok(self.done(world, agreed.votes.waiting))),
+                    Ok(agreed) => {
+                        let moved_ns = agreement.answered_ns();
+                        return Some(Ok(self.done(world, agreed.votes.waiting, moved_ns)));
+                    }
                     Err(fault) => Err(fault),
                 },
                 Stage::Over => return None,
@@ -438,7 +441,8 @@ impl Call {
         Agreement::open(party, question, begin).map(Stage::Closing)
     }
 
-    fn done(&mut self, world: &mut dyn World, waiting: u32) -> Done {
+    /// All is over; on rank 0 it is known when all ranks' parts had moved.
+    fn done(&mut self, world: &mut dyn World, waiting: u32, moved_ns: Option<u64>) -> Done {
         self.stage = Stage::Over;
         self.afterwards(world, |target| target.tidy());
         if let Some(((groups, taken, votes), Opened { transfer, decision })) =
@@ -448,7 +452,8 @@ impl Call {
             self.repeats.kept().keep(asked, (groups, taken), (transfer, decision));
         }
         let report = self.report.take().expect("made before the last agreement");
-        let report = report.closed(seconds_between(self.times.0, world.clock().stamp_ns()));
+        let since = |end_ns| seconds_between(self.times.0, end_ns);
+        let report = report.closed(moved_ns.map(since), since(world.clock().stamp_ns()));
         Done { arrays: std::mem::take(&mut self.given), report, elements: std::mem::take(&mut self.moved), waiting }
     }
 

@@ -28,7 +28,7 @@ pub struct Report {
 pub struct Measured {
     /// Until all ranks had agreed.
     pub open: f64,
-    /// While elements moved.
+    /// While elements moved: this rank's, but on rank 0 those of all.
     pub moving: f64,
     /// While what was written was made durable.
     pub sync: f64,
@@ -74,10 +74,13 @@ impl Report {
         }
     }
 
-    /// The same once the call is over, after so many seconds in all.
+    /// The same once the call is over, after so many seconds in all, and so many until the last rank's part had moved, where
+    /// that is known: only then has that been measured which is predicted.
     #[must_use]
-    pub(crate) fn closed(self, seconds: f64) -> Report {
-        let measured = Measured { close: seconds - self.seconds, ..self.measured };
+    pub(crate) fn closed(self, moved: Option<f64>, seconds: f64) -> Report {
+        let moved = moved.map_or(self.seconds, |moved| moved.max(self.seconds).min(seconds));
+        let moving = self.measured.moving + (moved - self.seconds);
+        let measured = Measured { moving, close: seconds - moved, ..self.measured };
         Report { seconds, measured, ..self }
     }
 
@@ -111,7 +114,8 @@ impl Report {
         self.predicted
     }
 
-    /// Phases with what was predicted and what was measured on this rank \[s\].
+    /// Phases with what was predicted and what was measured on this rank \[s\]. On rank 0, elements move until those of the last
+    /// rank have.
     pub fn phases(&self) -> [(&'static str, f64, f64); 4] {
         let [open, exchange, storage, sync, close] = self.predicted;
         let measured = &self.measured;

@@ -1,8 +1,8 @@
 //! What transfers teach: by how much the model is off on this machine.
 //!
-//! The logarithm of measured over predicted has two parts: one that all transfers of a kind share, and one of each
-//! strategy, which moves slowly and not far. Both make predictions right and change no choice: what one transfer teaches of
-//! a strategy says little of another transfer. Only rank 0 learns, and all ranks do what it decides.
+//! The logarithm of measured over predicted has two parts: one that all transfers of a kind share, by phase and of the whole,
+//! and one of each strategy, which moves slowly and not far. Both make predictions right and change no choice: what one
+//! transfer teaches of a strategy says little of another transfer. Only rank 0 learns, and all ranks do what it decides.
 
 use crate::environment;
 use hyperslab_collective::Report;
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// What comes before and after data move.
 const OPEN: &str = "open";
 const CLOSE: &str = "close";
+/// All of a call. What one part takes longer another one often takes less, so that of parts each of which is right the sum is
+/// too small.
+const WHOLE: &str = "whole";
 
 /// Largest corrections, as factors: what is shared, what is shared before and after data move, and what a strategy has of its
 /// own. Before and after, the model has little more than agreements of some microseconds, and rank 0 may read or write the
@@ -54,37 +57,43 @@ impl Kept {
         self.own.get(strategy.name()).copied().unwrap_or_else(mean).exp()
     }
 
-    /// Corrects what all strategies share by what is left after the corrections with which it was predicted, which is
-    /// returned: the logarithm of measured over predicted, unless these are no positive numbers.
-    fn teach(&mut self, part: &str, predicted: f64, measured: f64) -> Option<f64> {
-        if !(predicted.is_finite() && predicted > 0.0 && measured.is_finite() && measured > 0.0) {
-            return None;
-        }
-        let off = (measured / predicted).ln().clamp(-ODD.ln(), ODD.ln());
+    /// Corrects what all strategies share of a part by so much of the logarithm of measured over predicted, with which it was
+    /// predicted.
+    fn teach(&mut self, part: &str, off: f64) {
         let (shared, seen) = known(&mut self.shared, part);
         *seen += 1;
         // The first ones teach most: a stated default may be far off.
         let share = SHARED_SHARE.max(1.0 / (*seen as f64 + 1.0));
         *shared = bounded(*shared + share * off, shared_max(part));
-        Some(off)
     }
 
     fn learn(&mut self, bound: Resource, report: &Report) {
         let [open, _, _, close] = report.phases();
-        self.teach(OPEN, open.1, open.2);
-        self.teach(CLOSE, close.1, close.2);
         let (predicted, measured) = report.moving();
+        let whole = self.factor(WHOLE);
+        for (part, predicted, measured) in [(OPEN, open.1, open.2), (CLOSE, close.1, close.2)] {
+            off(predicted / whole, measured).into_iter().for_each(|off| self.teach(part, off));
+        }
         if measured < SECONDS_MIN {
             return;
         }
-        let Some(off) = self.teach(bound.name(), predicted, measured) else { return };
+        let Some(off_moving) = off(predicted / whole, measured) else { return };
+        self.teach(bound.name(), off_moving);
         if self.shared.get(bound.name()).is_some_and(|(_, seen)| *seen <= SETTLED) {
             // As long as all are far off, what is left says little of one strategy.
             return;
         }
         let own = known(&mut self.own, report.strategy().name());
-        *own = bounded(*own + OWN_SHARE * off, OWN_MAX);
+        *own = bounded(*own + OWN_SHARE * off_moving, OWN_MAX);
+        let off_whole = off(open.1 + predicted + close.1, open.2 + measured + close.2);
+        off_whole.into_iter().for_each(|off| self.teach(WHOLE, off));
     }
+}
+
+/// The logarithm of measured over predicted, unless these are no positive numbers.
+fn off(predicted: f64, measured: f64) -> Option<f64> {
+    let are_times = predicted.is_finite() && predicted > 0.0 && measured.is_finite() && measured > 0.0;
+    are_times.then(|| (measured / predicted).ln().clamp(-ODD.ln(), ODD.ln()))
 }
 
 /// What is known by a name, from now on if it was not.
@@ -128,7 +137,9 @@ impl Learned {
     /// By what is multiplied, in all prices of transfers of a kind that this bounds, whoever carries them out.
     fn shared(&mut self, kind: &str, bound: Resource) -> Corrections {
         let kept = self.kept(kind);
-        Corrections { open: kept.factor(OPEN), moving: kept.factor(bound.name()), close: kept.factor(CLOSE) }
+        let whole = kept.factor(WHOLE);
+        let of = |part| whole * kept.factor(part);
+        Corrections { open: of(OPEN), moving: of(bound.name()), close: of(CLOSE) }
     }
 
     fn kept(&mut self, kind: &str) -> &mut Kept {
@@ -177,7 +188,11 @@ fn read() -> Option<BTreeMap<String, Kept>> {
 
 /// The largest factor that may be learned of a part of what all strategies share.
 fn shared_max(part: &str) -> f64 {
-    if [OPEN, CLOSE].contains(&part) { ENDS_MAX } else { SHARED_MAX }
+    match part {
+        OPEN | CLOSE => ENDS_MAX,
+        WHOLE => OWN_MAX,
+        _ => SHARED_MAX,
+    }
 }
 
 /// A logarithm within bounds that are given as a factor; nothing, when it is no number.
@@ -226,6 +241,27 @@ mod tests {
     }
 
     #[test]
+    fn the_whole_is_predicted_right_whose_parts_take_turns_to_be_long() {
+        let mut learned = knows_nothing();
+        let mut off = Vec::new();
+        for call in 0..400 {
+            let corrections = learned.of(KIND, Resource::Cores, Strategy::INDEPENDENT);
+            let predicted = [1e-3 * corrections.open, 1e-3 * corrections.moving, 0.0, 0.0, 1e-3 * corrections.close];
+            let (open, close) = if call % 2 == 0 { (2e-3, 0.25e-3) } else { (0.25e-3, 2e-3) };
+            let measured = Measured { open, moving: 1.5e-3, sync: 0.0, close };
+            let decision = Decision { parameters: Parameters::default(), predicted, later: 0.0, plan: 0 };
+            let seconds = open + 1.5e-3 + close;
+            let report = Report::new("a test".into(), &decision, 1, (seconds, measured), Walked::default());
+            learned.hear(KIND, Resource::Cores, &report);
+            learned.unsaved = None;
+            off.push((seconds / predicted.iter().sum::<f64>()).ln());
+        }
+        let settled = off.split_off(300);
+        let mean = settled.iter().sum::<f64>() / settled.len() as f64;
+        assert!(mean.abs() < 0.02, "{mean}");
+    }
+
+    #[test]
     fn one_odd_measurement_changes_little_of_a_strategy() {
         let mut learned = knows_nothing();
         taught(&mut learned, Strategy::INDEPENDENT, 1.0, 20);
@@ -248,8 +284,9 @@ mod tests {
         let mut learned = knows_nothing();
         for factor in [1e9, 1e-9] {
             taught(&mut learned, Strategy::TWO_PHASE, factor, 200);
+            let most = SHARED_MAX * OWN_MAX;
             let shared = learned.shared(KIND, Resource::Cores).moving;
-            assert!((1.0 / SHARED_MAX..=SHARED_MAX).contains(&(shared * (1.0 + 1e-9)).min(SHARED_MAX)), "{shared}");
+            assert!((1.0 / most..=most).contains(&(shared * (1.0 + 1e-9)).min(most)), "{shared}");
             assert!(learned.kept(KIND).own(Strategy::TWO_PHASE).ln().abs() <= OWN_MAX.ln() + 1e-9);
         }
         let other = learned.of("read file cached 4", Resource::Cores, Strategy::TWO_PHASE);
