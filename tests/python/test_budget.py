@@ -52,6 +52,26 @@ def test_threads(tmp_path: Path) -> None:
     check(json.loads(printed), ranks * BUFFER_BYTES + 2 * BESIDES)
 
 
+def test_the_module_takes_little_address_space() -> None:
+    """Systems that limit it count all that is reserved, used or not; and some memory is resident for each thread."""
+    program = """
+from pathlib import Path
+import numpy, sys
+
+def pages():
+    return [4096 * int(count) for count in Path("/proc/self/statm").read_text().split()[:2]]
+
+before = pages()
+import hyperslab._core as core
+core.Distribution  # it is loaded
+print(*(after - earlier for after, earlier in zip(pages(), before)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    reserved, resident = map(int, done.stdout.split())
+    assert reserved <= 256 << 20
+    assert resident <= 32 << 20
+
+
 def test_large_encoded_chunks_are_given_back(tmp_path: Path) -> None:
     """What a thread allocates to encode a chunk, another frees: that memory must not grow from write to write."""
     program = f"""

@@ -7,6 +7,24 @@
 use libmimalloc_sys::{mi_free, mi_malloc, mi_realloc, mi_zalloc};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cmp::min;
+use std::ffi::{c_int, c_long};
+
+unsafe extern "C" {
+    /// Of mimalloc; the options have the numbers of `mi_option_t`.
+    fn mi_option_set(option: c_int, value: c_long);
+}
+
+/// Lets mimalloc take address space as it is needed. It would take 1 GiB at once, which counts where a system limits that.
+extern "C" fn reserve_nothing() {
+    let arena_reserve = 23;
+    // SAFETY: mimalloc allows it at any time.
+    unsafe { mi_option_set(arena_reserve, 0) }
+}
+
+/// When the module is loaded: its first function allocates before it begins.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOADING: extern "C" fn() = reserve_nothing;
 
 /// The allocator of the module.
 pub(crate) struct BySize {
