@@ -441,7 +441,7 @@ impl Call {
         Agreement::open(party, question, begin).map(Stage::Closing)
     }
 
-    /// All is over; on rank 0 it is known when all ranks' parts had moved.
+    /// All is over; on rank 0 it is known when all ranks' parts had moved, unless they answered when they came to their queues.
     fn done(&mut self, world: &mut dyn World, waiting: u32, moved_ns: Option<u64>) -> Done {
         self.stage = Stage::Over;
         self.afterwards(world, |target| target.tidy());
@@ -452,7 +452,7 @@ impl Call {
             self.repeats.kept().keep(asked, (groups, taken), (transfer, decision));
         }
         let report = self.report.take().expect("made before the last agreement");
-        let since = |end_ns| seconds_between(self.times.0, end_ns);
+        let (since, moved_ns) = (|ns| seconds_between(self.times.0, ns), moved_ns.filter(|_| self.waiting.is_none()));
         let report = report.closed(moved_ns.map(since), since(world.clock().stamp_ns()));
         Done { arrays: std::mem::take(&mut self.given), report, elements: std::mem::take(&mut self.moved), waiting }
     }

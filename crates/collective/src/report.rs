@@ -28,7 +28,7 @@ pub struct Report {
 pub struct Measured {
     /// Until all ranks had agreed.
     pub open: f64,
-    /// While elements moved: this rank's, but on rank 0 those of all.
+    /// While elements moved: this rank's, but on rank 0 those of all, and until they are durable where that is asked for.
     pub moving: f64,
     /// While what was written was made durable.
     pub sync: f64,
@@ -115,7 +115,7 @@ impl Report {
     }
 
     /// Phases with what was predicted and what was measured on this rank \[s\]. On rank 0, elements move until those of the last
-    /// rank have.
+    /// rank have, and are durable where that is asked for; in calls that nobody waits for, its own.
     pub fn phases(&self) -> [(&'static str, f64, f64); 4] {
         let [open, exchange, storage, sync, close] = self.predicted;
         let measured = &self.measured;
