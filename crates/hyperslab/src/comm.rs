@@ -132,8 +132,7 @@ impl Comm {
             }
             None => (wire, None),
         };
-        let crowded = environment::ranks_here(processes, clients + servers)
-            >= std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let crowded = environment::ranks_here(processes, clients + servers) >= environment::cores().unwrap_or(1);
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let line = shared.clone();
             let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());

@@ -89,6 +89,12 @@ pub(crate) fn ranks_per_node() -> Option<u32> {
     LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
+/// Cores that this process may use, where the system says so. Asked once: it reads several files of control groups.
+pub(crate) fn cores() -> Option<u32> {
+    static CORES: OnceLock<Option<u32>> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().ok().map(|cores| cores.get() as u32))
+}
+
 /// The memory of this node, or what its processes are given of it \[B\]. Asked once.
 pub(crate) fn memory_bytes() -> Option<u64> {
     static BYTES: OnceLock<Option<u64>> = OnceLock::new();

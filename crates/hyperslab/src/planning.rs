@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Plans that are kept.
@@ -402,10 +402,7 @@ pub(crate) fn said_of_chunks(name: &str, taken: &Taken, usual: &[u64]) -> String
 
 /// How ranks lie on this machine.
 fn machine_at_hand(profile: &Profile, ranks_per_node: u32) -> Machine {
-    // Asking reads several files of the system's, for each plan.
-    static CORES: OnceLock<Option<u32>> = OnceLock::new();
-    let known = CORES.get_or_init(|| std::thread::available_parallelism().ok().map(|cores| cores.get() as u32));
-    let cores = known.unwrap_or(profile.nodes.cores_per_node);
+    let cores = environment::cores().unwrap_or(profile.nodes.cores_per_node);
     // Cores that belong to one process are those of its share of the node where launchers bind ranks to cores.
     let cores = cores.max(profile.nodes.cores_per_node);
     Machine { ranks_per_node, cores_per_node: cores }

@@ -44,11 +44,12 @@ pub fn path() -> Option<PathBuf> {
 /// Looks for the profile and reads it. Never fails.
 pub fn load() -> Found {
     let (named, path) = environment::profile();
-    path.map_or_else(|| built_in(Vec::new()), |path| load_from(&path, named, &host_identity()))
+    path.map_or_else(|| built_in(Vec::new()), |path| load_from(&path, named, host_identity))
 }
 
-/// Reads the profile at `path`, of the machine `here`. Nothing there is worth a warning if somebody named it.
-fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
+/// Reads the profile at `path`; where there is one, `here` tells which machine this is. Nothing there is worth a warning if somebody
+/// named it.
+fn load_from(path: &Path, named: bool, here: fn() -> HostIdentity) -> Found {
     let file = path.display().to_string();
     let text = match read(path) {
         Ok(text) => text,
@@ -72,6 +73,7 @@ fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
             return built_in(vec![instead(what, &hint)]);
         }
     };
+    let here = &here();
     let differences = profile.measured.as_ref().map_or(Vec::new(), |it| differences(&profile, &it.identity, here));
     let told = || format!("{file}: the profile was measured {}", differences.join(", "));
     match &differences[..] {
@@ -212,7 +214,7 @@ mod tests {
     /// Reads this text as the profile; gives whether the default holds, and the warnings as one text.
     fn of(name: &str, text: &[u8], named: bool) -> (bool, String) {
         let place = Place::new(name);
-        let found = load_from(&place.file(text), named, &here());
+        let found = load_from(&place.file(text), named, here);
         assert_eq!(found.profile.name, if found.is_default { "default" } else { "own" });
         assert!(
             found.warnings.iter().all(|warning| warning.contains("machine.toml") && warning.contains("\n  hint: "))
@@ -241,9 +243,9 @@ mod tests {
     #[test]
     fn nothing_there_is_told_only_to_who_named_it() {
         let path = Path::new("/nowhere/machine.toml");
-        let silent = load_from(path, false, &here());
+        let silent = load_from(path, false, here);
         assert!(silent.is_default && silent.warnings.is_empty());
-        let told = load_from(path, true, &here());
+        let told = load_from(path, true, here);
         assert!(told.is_default && told.warnings.len() == 1);
         assert!(told.warnings[0].starts_with("/nowhere/machine.toml: the profile cannot be read: "), "{told:?}");
         assert!(told.warnings[0].contains("the built-in profile is used instead\n  hint: "), "{told:?}");
@@ -272,9 +274,9 @@ mod tests {
     #[test]
     fn a_directory_or_a_pipe_is_no_profile() {
         let place = Place::new("directory");
-        let found = load_from(&place.0, true, &here());
+        let found = load_from(&place.0, true, here);
         assert!(found.is_default && found.warnings[0].contains("it is not a file"), "{found:?}");
-        let found = load_from(Path::new("/dev/zero"), true, &here());
+        let found = load_from(Path::new("/dev/zero"), true, here);
         assert!(found.is_default && found.warnings[0].contains("it is not a file"), "{found:?}");
     }
 
