@@ -26,6 +26,12 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
+# In a fresh clone nothing has been built that could be built again: what rustc keeps for that takes a tenth of the time of
+# compiling the tests, and 1.5 GB.
+ifeq ($(wildcard target/debug/incremental),)
+export CARGO_INCREMENTAL := 0
+endif
+
 .NOTPARALLEL:
 .PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
     test-beside test-alone test-openmpi fuzz reproduce bench regret loom asan clean
