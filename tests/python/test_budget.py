@@ -52,24 +52,33 @@ def test_threads(tmp_path: Path) -> None:
     check(json.loads(printed), ranks * BUFFER_BYTES + 2 * BESIDES)
 
 
-def test_the_module_takes_little_address_space() -> None:
-    """Systems that limit it count all that is reserved, used or not; and some memory is resident for each thread."""
+def test_the_module_takes_little_address_space_and_no_huge_pages() -> None:
+    """Systems that limit address space count all of it, used or not; huge pages would be resident for each thread."""
     program = """
 from pathlib import Path
-import numpy, sys
+import numpy, tempfile
 
 def pages():
     return [4096 * int(count) for count in Path("/proc/self/statm").read_text().split()[:2]]
 
-before = pages()
+def huge():
+    flags = [line.split() for line in Path("/proc/self/smaps").read_text().splitlines() if line.startswith("VmFlags:")]
+    return sum("hg" in each for each in flags)
+
+before, asked = pages(), huge()
 import hyperslab._core as core
 core.Distribution  # it is loaded
-print(*(after - earlier for after, earlier in zip(pages(), before)))
+found = [after - earlier for after, earlier in zip(pages(), before)]
+import hyperslab as hs
+with hs.open(tempfile.mkdtemp() + "/a.zarr", "w") as store:
+    store.write("a", numpy.ones(8))
+    print(*found, huge() - asked)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
-    reserved, resident = map(int, done.stdout.split())
+    reserved, resident, asked = map(int, done.stdout.split())
     assert reserved <= 256 << 20
     assert resident <= 32 << 20
+    assert asked == 0
 
 
 def test_large_encoded_chunks_are_given_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ use std::cmp::min;
 use std::ffi::{c_int, c_long};
 
 unsafe extern "C" {
-    /// Of mimalloc; the options have the numbers of `mi_option_t`.
+    /// Of mimalloc; the options have the numbers of `mi_option_t`, here of version 2. If they change, `test_budget.py` finds out.
     fn mi_option_set(option: c_int, value: c_long);
 }
 
