@@ -108,6 +108,20 @@ class Attempt:
                     raise
                 self.errors.append(error)
 
+    def found_by_all(self, store: hs.Group, name: str) -> hs.Array:
+        """An array, which each rank looks up: what one of them does not find, no other goes on with."""
+        found: hs.Array | None = None
+        why: tuple[type[hs.Error], str] | None = None
+        try:
+            found = store[name]
+        except hs.Error as error:
+            why = (type(error), str(error))
+        told = [why] if self.comm is None else self.comm.allgather(why)
+        for failed in filter(None, told):
+            raise failed[0](failed[1])
+        assert found is not None
+        return found
+
     def raw(self, target: Path | hs.Striped, mode: Literal["r", "r+", "w", "x"], **options: Any) -> hs.RawFile:
         """Open a raw file."""
         return hs.open_raw(target, mode, comm=self.comm, order="C", strategy=self.strategy, **self.limits, **options)
@@ -611,7 +625,7 @@ def look_at_attribute(directory: Path) -> State:
 )
 def attribute_changed(attempt: Attempt) -> None:
     with attempt.store() as store:
-        store["a"].attrs.update(attempt=attempt.number, more=["x"] * 100)
+        attempt.found_by_all(store, "a").attrs.update(attempt=attempt.number, more=["x"] * 100)
         attempt.published = True
 
 

@@ -80,13 +80,20 @@ def one_strategy_each(seed: int) -> list[Pair]:
 
 
 def try_faults(
-    directory: Path, variables: dict[str, str], seed: int, pairs: Sequence[Pair], faults: int | None, timeout: float
+    directory: Path,
+    variables: dict[str, str],
+    seed: int,
+    pairs: Sequence[Pair],
+    faults: int | None,
+    timeout: float,
+    *,
+    lasting: bool = False,
 ) -> tuple[str, list[str]]:
     """Try faults in one launch; gives what was printed, and what went wrong, case by case."""
     task, work = directory / "task.json", directory / "work"
     last, wrong = work / "last", work / "wrong"
     work.mkdir()
-    task.write_text(json.dumps({"seed": seed, "pairs": pairs, "faults": faults}))
+    task.write_text(json.dumps({"seed": seed, "pairs": pairs, "faults": faults, "lasting": lasting}))
     try:
         printed = run_ranks(RANKS, "faults", work, task, extra_environment=variables, timeout=timeout)
     except pytest.fail.Exception as failure:
@@ -118,6 +125,43 @@ def test_ranks_fail_together_and_nothing_is_torn(preloaded: dict[str, str]) -> N
 def test_many_faults_with_all_strategies(preloaded: dict[str, str]) -> None:
     seed = seed_of_this_run()
     check_faults(preloaded, seed, EVERY_PAIR, FAULTS_LONG, 1500.0)
+
+
+#: Writes once, so that a marker rests, and once more when nobody can look at anything.
+UNSEEN = """
+import errno, sys
+from pathlib import Path
+import hyperslab as hs
+import numpy as np
+from fault_library import Fault, Faults
+
+path, faults = Path(sys.argv[1]), Faults()
+file = hs.open_raw(path, "r+", comm=None, arrays={"a": ((64,), "<f8")}, durable=False)
+file.write("a", np.ones(8), section=slice(0, 8))
+faults.watch(path.parent)
+faults.arm(Fault("stat", 1, "fail", errno.EIO, 1 << 40))
+try:
+    file.write("a", np.ones(8), section=slice(8, 16))
+except hs.StorageError as error:
+    print(error)
+"""
+
+
+def test_what_cannot_be_looked_at_is_not_taken_for_gone(preloaded: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "a.raw"
+    path.write_bytes(bytes(512))
+    done = subprocess.run(
+        [sys.executable, "-c", UNSEEN, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(preloaded),
+        check=True,
+    )
+    assert "Input/output error" in done.stdout
+    assert "replaced" not in done.stdout
+    left = [found.name for found in tmp_path.iterdir() if found != path]
+    assert all(name in done.stdout for name in left), (left, done.stdout)
 
 
 # ---- the library sees what the system sees -----------------------------------------------------------------------
@@ -186,6 +230,7 @@ def main() -> None:
     many = parser.add_mutually_exclusive_group()
     many.add_argument("--faults", type=int, default=20, help="for each operation and strategy; 20 by default")
     many.add_argument("--all", action="store_true", help="each call of each rank, each way to fail")
+    parser.add_argument("--lasting", action="store_true", help="only such as let all later calls of a kind fail, too")
     parser.add_argument("--seed", type=int, default=seed_of_this_run())
     parser.add_argument("--operation", choices=sorted(OPERATIONS), help="only this one")
     parser.add_argument("--strategy", help="only this one")
@@ -198,7 +243,7 @@ def main() -> None:
     with compiled() as variables, quick_directory() as directory:
         faults = None if args.all else args.faults
         print(f"seed {args.seed}", flush=True)
-        printed, wrong = try_faults(directory, variables, args.seed, pairs, faults, 86400.0)
+        printed, wrong = try_faults(directory, variables, args.seed, pairs, faults, 86400.0, lasting=args.lasting)
         print(*wrong, printed, sep="\n")
 
 

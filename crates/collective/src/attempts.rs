@@ -296,9 +296,9 @@ impl Attempts {
     /// # Errors
     /// That, or what failed.
     pub fn while_there<T>(&self, done: Result<T, Fault>) -> Result<T, Fault> {
-        done.or_else(|fault| match fault.kind {
-            FaultKind::Unsynced => Err(fault),
-            _ => self.check_still_there().and(Err(fault)),
+        done.map_err(|fault| match fault.kind {
+            FaultKind::Unsynced => fault,
+            _ => self.unless_replaced(fault),
         })
     }
 

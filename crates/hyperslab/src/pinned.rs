@@ -31,7 +31,7 @@ impl Pinned {
     /// When they do not.
     pub(crate) fn check(&self, meanwhile: &str) -> Result<(), Fault> {
         for (name, held) in &self.each {
-            if self.names.identity(name).is_ok_and(|found| found == held.identity) {
+            if self.names.identity(name)? == Some(held.identity) {
                 continue;
             }
             let text = format!(

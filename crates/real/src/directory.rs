@@ -259,12 +259,15 @@ impl Names for Directory {
         Some(Arc::new(Directory { pin: Some(Arc::new((name.into(), held))), ..self.clone() }))
     }
 
-    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+    fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
         use std::os::unix::fs::MetadataExt;
         progress::note();
         let path = self.path(name);
-        let found = fs::metadata(&path).map_err(|error| posix_fault("looking at", &path, &error))?;
-        Ok((found.dev(), found.ino()))
+        match fs::metadata(&path) {
+            Ok(found) => Ok(Some((found.dev(), found.ino()))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(posix_fault("looking at", &path, &error)),
+        }
     }
 
     /// A number of an inode comes again, but not with the time at which it was made.

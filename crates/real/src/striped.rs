@@ -366,7 +366,7 @@ impl Names for StripedDirectory {
         self.first().hold(&self.inner(name))
     }
 
-    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+    fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
         self.first().identity(&self.inner(name))
     }
 

@@ -412,9 +412,9 @@ impl Names for SimNames {
         Ok(Hold { identity, keep: Box::new(KeptOpen(self.deeds.clone())) })
     }
 
-    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+    fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
         self.note(Deed::Query);
-        self.tree().hold(name).map(|held| held.identity)
+        self.tree().identity(name)
     }
 
     fn is_link(&self, _name: &str) -> bool {

@@ -257,9 +257,18 @@ pub trait Names: Send + Sync {
         None
     }
     /// The identity that [`Names::hold`] would give, of what has the name now; another one may have it later, unless
-    /// somebody holds this one.
-    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
-        self.hold(name).map(|held| held.identity)
+    /// somebody holds this one. `None` where nothing has the name: who cannot look must not take that for gone.
+    fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
+        match self.hold(name) {
+            Ok(held) => Ok(Some(held.identity)),
+            Err(fault) => {
+                if self.exists(name) {
+                    Err(fault)
+                } else {
+                    Ok(None)
+                }
+            }
+        }
     }
     /// What tells the directory or file with this name, and the names in it or what it holds, from any other one and from
     /// what it becomes by a change; also after this process. Empty where nobody else ever looks.

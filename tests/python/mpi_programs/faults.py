@@ -1,7 +1,8 @@
 """Lets system calls of one rank fail in the middle of operations, and checks what becomes of it on all ranks.
 
 Usage: faults DIRECTORY TASK, where TASK is a file with JSON:
-    {"seed": number, "pairs": [[operation, strategy], ...], "faults": how many for each pair, or null for all}
+    {"seed": number, "pairs": [[operation, strategy], ...], "faults": how many for each pair, or null for all,
+     "lasting": whether only those after which nothing of their class works any more}
 
 Each pair is first carried out undisturbed, to count the calls of each rank; then once for each fault. Rank 0 writes one
 line of JSON for each case that went wrong into the file ``wrong`` in the directory, and prints a summary.
@@ -16,6 +17,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +50,9 @@ SLACK_SECONDS = 8.0
 CASE_SECONDS = 60.0
 #: All calls from some number on.
 ALL = 1 << 40
-#: An error that says that what was asked for can be seen all the same.
+#: In an error that says that what was asked for will be seen all the same, perhaps is, or is.
+SAYS_LATER = "the next opening for writing publishes"
+SAYS_PERHAPS = "readers may see the change already"
 SAYS_PUBLISHED = re.compile(r"^(?!.*\bnothing\b).*\b(is|was|are|were) published", re.MULTILINE)
 DELAY_MS = 20
 
@@ -70,18 +74,21 @@ def possible(counts: dict[str, int]) -> list[Fault]:
             found += [Fault(name, number, "fail", value) for value in errors(name)]
             found += [Fault(name, number, "shorten")] * (name in ("read", "write"))
             found.append(Fault(name, number, "delay", DELAY_MS))
-        for first in {1, counts[name] // 2} & set(range(1, counts[name] + 1)):
-            found.append(Fault(name, first, "fail", errno.EIO, ALL))
         # File systems without locks, and those that can neither exchange names nor rename without replacing.
         absent = {"lock": errno.ENOLCK, "exchange": errno.EINVAL}
         if name in absent and counts[name] > 0:
             found.append(Fault(name, 1, "fail", absent[name], ALL))
-    return found
+    return found + lasting(counts)
 
 
-def chosen(counts: list[dict[str, int]], random: np.random.Generator, number: int | None) -> list[tuple[int, Fault]]:
-    """Ranks and faults to try: all, or some, of which each class has the same part."""
-    every = [(rank, fault) for rank, each in enumerate(counts) for fault in possible(each)]
+def lasting(counts: dict[str, int]) -> list[Fault]:
+    """Those of one rank after which nothing of a class works any more, from each of its calls on."""
+    each = ((name, first) for name in CLASSES for first in range(1, counts[name] + 1))
+    return [Fault(name, first, "fail", errno.EIO, ALL) for name, first in each]
+
+
+def chosen(every: list[tuple[int, Fault]], random: np.random.Generator, number: int | None) -> list[tuple[int, Fault]]:
+    """Of ranks and faults all, or some, of which each class has the same part."""
     if number is None:
         return every
     classes = sorted({fault.name for _, fault in every})
@@ -140,8 +147,9 @@ class Case:
 class Tester:
     """One rank that tries faults; rank 0 judges."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, faults_of: Callable[[dict[str, int]], list[Fault]]) -> None:
         self.directory = directory
+        self.faults_of = faults_of
         self.faults = Faults()
         self.comm = WORLD.Dup()
         self.rank = WORLD.rank
@@ -193,7 +201,8 @@ class Tester:
         counted = self.count(made, strategy)
         if counted is not None:
             template, before, reference, counts = counted
-            for rank, fault in chosen(counts, random, number):
+            every = [(rank, fault) for rank, each in enumerate(counts) for fault in self.faults_of(each)]
+            for rank, fault in chosen(every, random, number):
                 case = Case(made, strategy, rank, fault, self.directory / "case", before, reference)
                 if self.rank == 0:
                     shutil.copytree(template, case.directory)
@@ -261,6 +270,8 @@ class Judge:
         self.errors, self.warnings = self._agreed(outcomes)
         self.failed = bool(self.errors)
         self.published = any(published for _, _, published, _, _ in outcomes)
+        #: Whether it is said that an opening for writing publishes what is not yet; that nobody knows.
+        self.later = self.perhaps = False
         self.named: list[str] = []
         self.state: State = {}
         self._judge_errors()
@@ -288,6 +299,8 @@ class Judge:
             self.complaints.append("nobody was told of a failure to write or sync")
         # What follows is told of closing.
         first = self.errors[:1]
+        self.later = any(SAYS_LATER in text for _, text in first)
+        self.perhaps = any(SAYS_PERHAPS in text for _, text in first)
         self.published |= any(
             kind == "UnsyncedError" or SAYS_PUBLISHED.search(text) is not None for kind, text in first
         )
@@ -297,7 +310,12 @@ class Judge:
         case, made = self.case, self.case.made
         new = made.after(case.before, Attempt(None, case.directory, 1))
         self.state = made.look(case.directory)
-        if made.in_place:
+        if self.later:
+            self._look_later(new)
+        elif self.perhaps:
+            self._check(self.state, [case.before, new], "where it is not known whether it can be seen")
+            self.published = self.state == new
+        elif made.in_place:
             self._look_in_place(new)
         elif not self.failed or self.published:
             self._check(self.state, [new], "after success" if not self.failed else "after it was published")
@@ -315,6 +333,21 @@ class Judge:
             differ = {part: (state.get(part), allowed[-1].get(part)) for part in state.keys() | allowed[-1].keys()}
             wrong = {part: pair for part, pair in sorted(differ.items()) if pair[0] != pair[1]}
             self.complaints.append(f"{when}, (seen, expected): {dict(list(wrong.items())[:6])}")
+
+    def _look_later(self, new: State) -> None:
+        """Each part old or new, and all of them new once somebody has opened it for writing."""
+        old = self.case.before
+        mixed = {
+            part: found
+            for part, found in self.state.items()
+            if part in old.keys() | new.keys() and found not in (old.get(part), new.get(part))
+        }
+        if mixed:
+            self.complaints.append(f"before it is published, parts are neither old nor new: {mixed}")
+        self.named = reopen(self.case.made, self.case.directory, "r+")
+        self.state = self.case.made.look(self.case.directory)
+        self._check(self.state, [new], "after it was published by an opening")
+        self.published = True
 
     def _look_in_place(self, new: State) -> None:
         case, state = self.case, self.state
@@ -391,7 +424,7 @@ class Judge:
 def main() -> None:
     """Run under MPI."""
     directory, task = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
-    tester = Tester(directory)
+    tester = Tester(directory, lasting if task["lasting"] else possible)
     random = np.random.default_rng(task["seed"])
     for name, strategy in task["pairs"]:
         tester.try_pair(name, strategy, random, task["faults"])

@@ -64,10 +64,8 @@ impl Home {
     /// Whether the directory that is held has its name still.
     pub(super) fn check_above(&self) -> Result<(), Fault> {
         let Some(above) = self.above else { return Ok(()) };
-        match self.names.identity("") {
-            Ok(found) if found == above => return Ok(()),
-            Err(fault) if self.names.exists("") => return Err(fault),
-            _ => {}
+        if self.names.identity("")? == Some(above) {
+            return Ok(());
         }
         let text = format!("the directory '{}' was renamed, replaced or removed meanwhile", self.names.full(""));
         Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and write it again"))
@@ -140,12 +138,13 @@ impl Home {
     /// All hidden names of the file that has the first name, that name last.
     pub(super) fn names_with_first(&self) -> Result<Vec<String>, Fault> {
         let (names, first) = (&*self.names, self.first());
-        let identity = names.identity(&first)?;
+        let gone = || Fault::new(FaultKind::Outdated, format!("'{}' is gone", names.full(&first)));
+        let identity = names.identity(&first)?.ok_or_else(gone)?;
         let is_hidden = |name: &String| {
             let token = name.strip_prefix(&*self.prefix);
             token.is_some_and(|token| is_token(token.strip_prefix("gone-").unwrap_or(token)))
         };
-        let is_same = |name: &String| names.identity(name).is_ok_and(|found| found == identity);
+        let is_same = |name: &String| names.identity(name).is_ok_and(|found| found == Some(identity));
         let others = names.list("")?.into_iter().filter(|name| is_hidden(name) && is_same(name));
         Ok(others.chain([first.clone()]).collect())
     }

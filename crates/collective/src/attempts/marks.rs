@@ -58,7 +58,7 @@ impl Opening {
 
     /// The same; gives the note of another owner who does.
     fn try_to_mark(&self, marker: &str, name: &str, change: &Change) -> Result<Result<Marker, Vec<u8>>, Fault> {
-        self.check_still_there()?;
+        self.check_still_there().map_err(|fault| self.at_no_rest(fault))?;
         if matches!(change, Change::Torn(None))
             && let Some(marker) = self.resumed(marker)?
         {
@@ -89,7 +89,7 @@ impl Opening {
             false => fault,
         };
         let claimed = self.names().claim(marker, &line, self.durable && torn).map_err(by_link);
-        match claimed.or_else(|fault| self.check_still_there().and(Err(self.unless_gone(fault, marker, name))))? {
+        match claimed.map_err(|fault| self.unless_replaced(self.unless_gone(fault, marker, name)))? {
             Claim::New(lock) => marked(lock, None, &line),
             Claim::Busy(note) => Ok(Err(note)),
             Claim::Left(lock, note) => {
@@ -274,10 +274,32 @@ impl Opening {
         remove().inspect_err(|_| drop(remove()))
     }
 
-    /// The update ended before anything was changed.
-    pub fn withdraw(&self, marker: Marker) {
-        // The call fails already; a marker too many only warns.
-        let _ = self.unmark(marker, true);
+    /// The update fails before anything is changed: the failure, which tells of markers that stay.
+    pub fn withdrawn(&self, markers: impl IntoIterator<Item = Marker>, fault: Fault) -> Fault {
+        markers.into_iter().fold(fault, |fault, marker| {
+            let marked = self.names().full(&marker.name);
+            match self.withdraw(marker) {
+                Ok(()) => fault,
+                Err(why) => fault.also(format!("'{marked}' is left behind: {}", why.text())),
+            }
+        })
+    }
+
+    /// The update ended before anything was changed. Its marker does not rest: nobody may ever use what has failed again, and
+    /// nobody is told of a marker at rest.
+    ///
+    /// # Errors
+    /// When it cannot be removed; then it says what it said, and the next opening names it.
+    pub fn withdraw(&self, marker: Marker) -> Result<(), Fault> {
+        self.unmark(Marker { notes: None, ..marker }, true)
+    }
+
+    /// The failure of a call, which tells of the marker that rests if that cannot be removed now.
+    fn at_no_rest(&self, fault: Fault) -> Fault {
+        match self.end_rest() {
+            Ok(()) => fault,
+            Err(why) => fault.also(why.text()),
+        }
     }
 
     /// The update ended in the middle: its marker stays without an owner, and the next opening names it.

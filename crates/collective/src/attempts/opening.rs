@@ -237,9 +237,16 @@ impl Opening {
                 (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
                 (edited, _) => {
                     self.names().discard(&path);
-                    let struck = self.home.strike(&line);
                     let owners = || self.names().full(&self.home.owners());
+                    // By its line, the next opening finds what stays.
+                    let stays = !matches!(self.names().identity(&path), Ok(None));
+                    let struck = if stays { Ok(()) } else { self.home.strike(&line) };
                     edited.map_err(|fault| match struck {
+                        Ok(()) if stays => fault.also(format!(
+                            "'{}' may be left behind, named in '{}'",
+                            self.names().full(&path),
+                            owners()
+                        )),
                         Ok(()) => fault,
                         Err(why) => fault.also(format!("'{}' is left behind: {}", owners(), why.text())),
                     })?;
@@ -277,18 +284,32 @@ impl Opening {
     /// Whether the store is still the one that was opened.
     ///
     /// # Errors
-    /// When it is not.
+    /// When it is not, or nobody can look.
     pub fn check_still_there(&self) -> Result<(), Fault> {
-        let Some(held) = &self.held else { return Ok(()) };
-        if self.names().identity(&self.home.base).is_ok_and(|found| found == held.identity) {
-            return Ok(());
-        }
+        if self.is_still_there()? { Ok(()) } else { Err(self.replaced()) }
+    }
+
+    /// The same as an answer.
+    ///
+    /// # Errors
+    /// When nobody can look.
+    pub fn is_still_there(&self) -> Result<bool, Fault> {
+        let Some(held) = &self.held else { return Ok(true) };
+        Ok(self.names().identity(&self.home.base)? == Some(held.identity))
+    }
+
+    fn replaced(&self) -> Fault {
         let text = format!(
             "'{}' is not the one that was opened any more: it was renamed, replaced or removed meanwhile",
             self.home.shown()
         );
         // To repeat the call would not help.
-        Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and open it again"))
+        Fault::new(FaultKind::Storage, text).hint("look at what is there now, and open it again")
+    }
+
+    /// What failed in a store that is not there any more failed for that.
+    pub fn unless_replaced(&self, fault: Fault) -> Fault {
+        if matches!(self.is_still_there(), Ok(false)) { self.replaced() } else { fault }
     }
 
     /// The token of this opening.

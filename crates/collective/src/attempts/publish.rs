@@ -48,13 +48,7 @@ impl Opening {
             true => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
         };
         // Of a file with parts in several directories, the first decides, and the others may have failed.
-        self.unless_half(published).map_err(|fault| match fault.kind {
-            FaultKind::Unsynced => {
-                let owners = self.names().full(&self.home.owners());
-                fault.also(format!("what is left to do is named in '{owners}'"))
-            }
-            _ => fault,
-        })?;
+        self.unless_half(published)?;
         // A first name goes before names are made durable: after a loss of power it would be one more of what is published.
         let made = self.state().made.take();
         let by_first = made.as_ref().is_none_or(|made| matches!(made.found_by, FoundBy::FirstName));
@@ -79,7 +73,7 @@ impl Opening {
             return self.forget(made);
         }
         let (names, first) = (self.names(), self.home.first());
-        let identity = |name: &str| names.identity(name).ok();
+        let identity = |name: &str| names.identity(name).ok().flatten();
         let is_same = names.exists(&first) && identity(&first).is_some() && identity(&first) == identity(published);
         if is_same { names.remove(&first) } else { Ok(()) }
     }
@@ -92,11 +86,10 @@ impl Opening {
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
     fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
         let marked = self.mark_replaced(marker, to, Replacing { noted: false, alone: false })?;
-        if let Err(fault) = self.names().rename(from, to) {
-            marked.into_iter().for_each(|marker| self.withdraw(marker));
-            return Err(fault);
+        match self.names().rename(from, to) {
+            Ok(()) => Ok(marked),
+            Err(fault) => Err(self.withdrawn(marked, fault)),
         }
-        Ok(marked)
     }
 
     /// Makes attempts visible, one rename after another.
@@ -108,7 +101,7 @@ impl Opening {
         let journal = self.begin_journal(entries)?;
         // What can fail is done before anything is visible; the journal marks what it names.
         let versions = entries.iter().map(|entry| names.version(&entry.from)).collect::<Result<Vec<_>, Fault>>();
-        let versions = versions.inspect_err(|_| drop(names.remove(&journal)))?;
+        let versions = versions.map_err(|fault| self.without_journal(&journal, fault))?;
         let mut published = Vec::new();
         for (entry, ours) in entries.iter().zip(versions) {
             match publish_one(names, entry) {
@@ -124,8 +117,7 @@ impl Opening {
                         !is_ours || take_back(names, entry, took)
                     });
                     if taken_back {
-                        let _ = names.remove(&journal);
-                        return Err(still_there(fault, &stay));
+                        return Err(self.without_journal(&journal, still_there(fault, &stay)));
                     }
                     return self.unless_half(Err(half_published(names, &entry.to, &fault)));
                 }
@@ -145,8 +137,7 @@ impl Opening {
             let done = entries[..number].iter().zip(&before);
             let mut taken_back = done.map(|(entry, bytes)| names.write(&entry.to, bytes, self.durable));
             if taken_back.all(|written| written.is_ok()) {
-                let _ = names.remove(&journal);
-                return Err(fault);
+                return Err(self.without_journal(&journal, fault));
             }
             return self.unless_half(Err(half_published(names, &entry.to, &fault)));
         }
@@ -158,11 +149,30 @@ impl Opening {
 
     /// Where half of something is published, all that is hidden stays for the next opening.
     pub(super) fn unless_half<T>(&self, published: Result<T, Fault>) -> Result<T, Fault> {
-        published.inspect_err(|fault| {
-            if fault.kind == FaultKind::Unsynced {
+        published.map_err(|fault| match fault.kind {
+            FaultKind::Unsynced => {
+                let finder = self.state().made.as_ref().map(|made| self.home.finder(&made.found_by));
                 self.let_go();
+                finder.into_iter().fold(fault, |fault, finder| {
+                    fault.also(format!("what is left to do is named in '{}'", self.names().full(&finder)))
+                })
             }
+            _ => fault,
         })
+    }
+
+    /// The failure of a publication of which nothing is visible, once its journal is gone. Where that stays, the next opening
+    /// publishes what it names, and the failure says so.
+    fn without_journal(&self, journal: &str, fault: Fault) -> Fault {
+        // What fails once may not fail twice.
+        let remove = || self.names().remove(journal);
+        let Err(why) = remove().or_else(|_| remove()) else { return fault };
+        if matches!(self.names().identity(journal), Ok(None)) {
+            return fault;
+        }
+        let fault = fault.as_kind(FaultKind::Unsynced).also(format!("it cannot be given up either: {}", why.text()));
+        let fault = fault.hint("look at the disk; the next opening for writing publishes it");
+        self.unless_half::<()>(Err(fault)).expect_err("a failure stays one")
     }
 
     /// Makes the new names durable. The journal must not go before them: who comes after a loss of power would find some.
@@ -170,12 +180,8 @@ impl Opening {
         if !self.durable {
             return Ok(());
         }
-        let synced = self.sync_all_published(entries.iter().map(|entry| entry.to.as_str()));
         // The journal stays for the next opening, as where half is published.
-        self.unless_half(synced).map_err(|fault| {
-            let owners = self.names().full(&self.home.owners());
-            fault.also(format!("what is left to do is named in '{owners}'"))
-        })
+        self.unless_half(self.sync_all_published(entries.iter().map(|entry| entry.to.as_str())))
     }
 
     /// Ends a publication of which all is visible; whatever goes wrong now cannot be told as its failure.
@@ -192,11 +198,10 @@ impl Opening {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     let journal = self.begin_journal(std::slice::from_ref(entry))?;
-                    let published = publish_one(names, entry);
-                    if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
-                        let _ = names.remove(&journal);
-                    }
-                    self.unless_half(published)?;
+                    self.unless_half(publish_one(names, entry)).map_err(|fault| match fault.kind {
+                        FaultKind::Unsynced => fault,
+                        _ => self.without_journal(&journal, fault),
+                    })?;
                     return self.end_journal(std::slice::from_ref(entry), &journal);
                 }
                 Err(fault) if names.exists(to) => return Err(fault),
@@ -242,11 +247,9 @@ impl Opening {
             noted.push(Noted { entry: entry.clone(), over });
         }
         let bytes = journal_of(&self.home, &self.root()?, &noted);
-        names.create(&journal, &bytes, bytes.len() as u64)?;
-        if self.durable {
-            names.sync_files(&files)?;
-            self.secure()?;
-        }
+        let made = names.create(&journal, &bytes, bytes.len() as u64);
+        let synced = || if self.durable { names.sync_files(&files).and_then(|()| self.secure()) } else { Ok(()) };
+        made.and_then(|()| synced()).map_err(|fault| self.without_journal(&journal, fault))?;
         Ok(journal)
     }
 

@@ -196,8 +196,8 @@ pub(super) fn recover_first(home: &Home, whose: Whose) -> Result<Found, Fault> {
         // It may be another user's, and nobody else's work waits for that.
         Err(fault) => return left(&format!(": {}", fault.text())),
     };
-    let identity = names.identity(&first).ok();
-    let is_published = identity.is_some() && names.identity(&home.base).ok() == identity;
+    let identity = names.identity(&first).ok().flatten();
+    let is_published = identity.is_some() && names.identity(&home.base).ok().flatten() == identity;
     let removed = home.names_with_first().and_then(|all| all.iter().try_for_each(|name| names.remove(name)));
     if let Err(fault) = removed {
         return left(&format!(": {}", fault.text()));
@@ -328,7 +328,9 @@ fn joined(group: &str, name: &str) -> String {
 fn is_new_array(names: &dyn Names, kind: &str, path: &str) -> bool {
     let Some(of) = kind.strip_prefix(ARRAY) else { return false };
     let replaced = of.strip_prefix('.').and_then(|number| number.parse().ok());
-    replaced.is_none_or(|replaced: u64| names.identity(path).is_ok_and(|found| found.1 != replaced))
+    replaced.is_none_or(|replaced: u64| {
+        names.identity(path).is_ok_and(|found| found.is_some_and(|found| found.1 != replaced))
+    })
 }
 
 /// An array that an owner updated in place and did not end.

@@ -40,7 +40,7 @@ impl PublishWay for ByRename {
     /// A new directory, to be published with what is in it. Of an array that may take the place of one, the name tells which.
     fn begin(&self, of: &Opening, new: &New) -> Result<String, Fault> {
         let replaced = new.kind == ARRAY && new.overwrite && of.names().exists(new.to);
-        let number = Some(new.to).filter(|_| replaced).and_then(|name| of.names().identity(name).ok());
+        let number = Some(new.to).filter(|_| replaced).and_then(|name| of.names().identity(name).ok().flatten());
         let what = number.map_or(new.kind.into(), |(_, number)| format!("{}.{number}", new.kind));
         of.directory(&what, new.of)
     }

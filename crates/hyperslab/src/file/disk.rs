@@ -169,7 +169,7 @@ pub(super) fn open_file(
         let held = directory.hold(&name).map_err(|_| missing())?;
         let seen = seen();
         // Of a file that was replaced meanwhile, some of what was seen may be the other's.
-        if directory.identity(&name).is_ok_and(|found| found == held.identity) {
+        if directory.identity(&name)? == Some(held.identity) {
             let (header, proofs) = seen?;
             return Ok(Opened { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found });
         }

@@ -79,6 +79,15 @@ impl Putting {
         self.file.inside().form.lasting().map_or(beginning.len(), |(from, _)| from as usize)
     }
 
+    /// The failure of a change, of which nothing is seen any more; or it says that readers may see it.
+    fn taken_back(&mut self, fault: Fault) -> Fault {
+        if self.untell() {
+            return fault;
+        }
+        let text = "readers may see the change already, since it cannot be taken back";
+        fault.as_kind(FaultKind::Unsynced).also(text).hint("look at the disk, and at the file, before you do it again")
+    }
+
     /// Tells them again how far it went. Gives whether they know.
     fn untell(&self) -> bool {
         if !self.replaced.is_empty() {
@@ -116,9 +125,33 @@ impl Putting {
             }
         }
         self.synced()?;
-        let bytes = self.beginning.as_ref().map_or(0, |beginning| beginning.len() as u64);
-        let beginning = directory.read_prefix(&name, bytes)?.unwrap_or_default();
+        // Nobody else changes it, so nobody needs to look.
+        let mut beginning = self.beginning.clone().unwrap_or_default();
+        in_place.iter().for_each(|(at, bytes)| lay_over(&mut beginning, *at, bytes));
         self.file.inside().form.has_changed(end, beginning);
+        Ok(())
+    }
+
+    /// Lets readers find what was written, where the file leads to it.
+    fn lead_there(&mut self) -> Result<(), Fault> {
+        let changes = self.lengthens || self.adds;
+        let placed = self.placed.take().or_else(|| changes.then(|| (NewPlaces::new(), self.end)));
+        if let Some((mut places, end)) = placed {
+            // Of those, the new length is told, wherever what is new lies.
+            for number in self.numbers.iter().filter(|_| self.lengthens) {
+                places.entry(*number).or_default();
+            }
+            let change = self.file.inside().form.put_in_room(places, end)?;
+            change.map_or(Ok(()), |change| self.change(change))?;
+        }
+        if self.marker.is_some() && self.grows() {
+            // How far it goes is the last thing that changes.
+            let beginning = self.file.inside().form.beginning();
+            if self.telling(&beginning) > 0 {
+                self.told = true;
+                self.tell(&beginning)?;
+            }
+        }
         Ok(())
     }
 
@@ -128,6 +161,7 @@ impl Putting {
         self.length = self.file.directory.length(&self.file.name);
         self.spares = true;
         let changed = self.file.attempts.check_still_there().and_then(|()| self.change(change));
+        let changed = changed.map_err(|fault| self.taken_back(fault));
         changed.and_then(|()| self.unmark()).inspect_err(|_| self.undo(true))
     }
 
@@ -137,8 +171,7 @@ impl Putting {
         let marked = attempts.mark(&marker(&self.file.name), &self.file.name, &Change::Torn(None))?;
         // From now on nobody replaces it; somebody may have, until now.
         if let Err(fault) = attempts.check_still_there().and_then(|()| self.check_beginning()) {
-            attempts.withdraw(marked);
-            return Err(fault);
+            return Err(attempts.withdrawn([marked], fault));
         }
         self.marker = Some(marked);
         Ok(())
@@ -289,8 +322,7 @@ impl Target for Putting {
         } else {
             self.mark()?;
             if let Err(fault) = self.lengthen() {
-                self.marker.take().into_iter().for_each(|marked| attempts.withdraw(marked));
-                return Err(fault);
+                return Err(attempts.withdrawn(self.marker.take(), fault));
             }
             self.make_room(transfer);
             self.spares = self.adds || stored.iter().all(|stored| stored.allotted_from().is_some());
@@ -317,24 +349,7 @@ impl Target for Putting {
     fn publish(&mut self) -> Result<(), Fault> {
         // What took its place may have parts of this update: the marker stays, without an owner.
         self.file.attempts.check_still_there()?;
-        let changes = self.lengthens || self.adds;
-        let placed = self.placed.take().or_else(|| changes.then(|| (NewPlaces::new(), self.end)));
-        if let Some((mut places, end)) = placed {
-            // Of those, the new length is told, wherever what is new lies.
-            for number in self.numbers.iter().filter(|_| self.lengthens) {
-                places.entry(*number).or_default();
-            }
-            let change = self.file.inside().form.put_in_room(places, end)?;
-            change.map_or(Ok(()), |change| self.change(change))?;
-        }
-        if self.marker.is_some() && self.grows() {
-            // How far it goes is the last thing that changes.
-            let beginning = self.file.inside().form.beginning();
-            if self.telling(&beginning) > 0 {
-                self.told = true;
-                self.tell(&beginning)?;
-            }
-        }
+        self.lead_there().map_err(|fault| self.taken_back(fault))?;
         self.unmark()
     }
 
@@ -346,7 +361,9 @@ impl Target for Putting {
         }
         match self.marker.take() {
             // What lies behind the end that its header names nobody reads.
-            Some(marker) if back && (!moved || self.grows() || self.spares) => self.file.attempts.withdraw(marker),
+            Some(marker) if back && (!moved || self.grows() || self.spares) => {
+                drop(self.file.attempts.withdraw(marker))
+            }
             // It stays beside the file, without an owner.
             Some(_) => {}
             None if !self.file.mode.writes_new() => {}
@@ -367,4 +384,10 @@ impl Target for Putting {
     fn abandon(&mut self) {
         self.marker = None;
     }
+}
+
+/// Lays bytes over those with which a file begins, from this address on, as far as they lie there.
+fn lay_over(beginning: &mut [u8], at: u64, bytes: &[u8]) {
+    let over = beginning.iter_mut().skip(usize::try_from(at).unwrap_or(usize::MAX));
+    over.zip(bytes).for_each(|(old, new)| *old = *new);
 }

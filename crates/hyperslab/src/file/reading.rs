@@ -141,7 +141,7 @@ impl File {
             None => Ok(stored),
         });
         // In another file nothing is where this one has it.
-        found.collect::<Result<_, Fault>>().or_else(|fault| self.attempts.check_still_there().and(Err(fault)))
+        found.collect::<Result<_, Fault>>().map_err(|fault| self.attempts.unless_replaced(fault))
     }
 
     fn readable(&self) -> Result<(), Fault> {

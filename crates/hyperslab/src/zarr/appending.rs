@@ -144,13 +144,10 @@ impl Target for Appending {
         let dropped = drop_consolidated(&attempts, &ancestors);
         let grown = dropped.and_then(|()| attempts.replace_all(&changes, sync, || self.check_held()));
         if let Err(fault) = grown {
-            if fault.kind != FaultKind::Unsynced {
-                self.end(|marker| {
-                    attempts.withdraw(marker);
-                    Ok(())
-                })?;
+            if fault.kind == FaultKind::Unsynced {
+                return Err(fault);
             }
-            return Err(fault);
+            return Err(attempts.withdrawn(self.markers.drain(..), fault));
         }
         // They have grown: to do it again would append the same twice.
         let dropped = drop_again(&attempts, &ancestors);
@@ -165,7 +162,7 @@ impl Target for Appending {
     /// Readers see nothing beyond the old shape.
     fn undo(&mut self, _moved: bool) {
         let attempts = self.store.attempts.clone();
-        self.markers.drain(..).for_each(|marker| attempts.withdraw(marker));
+        self.markers.drain(..).for_each(|marker| drop(attempts.withdraw(marker)));
     }
 
     /// Whoever still writes may rename what it wrote into an array. Markers stay without their locks, so that the next one

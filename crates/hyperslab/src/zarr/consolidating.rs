@@ -20,7 +20,7 @@ pub(super) fn drop_consolidated(attempts: &Attempts, groups: &[String]) -> Resul
 pub(super) fn drop_again(attempts: &Attempts, groups: &[String]) -> Result<(), Fault> {
     drop_consolidated(attempts, groups).or_else(|fault| {
         // Of a store that was replaced after that nobody reads any.
-        if attempts.check_still_there().is_err() {
+        if matches!(attempts.is_still_there(), Ok(false)) {
             return Ok(());
         }
         let shown = attempts.home.shown();

@@ -89,9 +89,8 @@ impl Editing {
             drop_consolidated(&self.attempts, &self.ancestors)?;
             self.attempts.replace_if((&key, &seen), &bytes, self.sync, || self.attempts.check_still_there())
         });
-        if replaced.is_err() {
-            marker.into_iter().for_each(|marker| self.attempts.withdraw(marker));
-            return replaced;
+        if let Err(fault) = replaced {
+            return Err(self.attempts.withdrawn(marker, fault));
         }
         let dropped = drop_again(&self.attempts, &self.ancestors);
         let synced = if self.sync { self.attempts.sync_published(&self.at, &self.at) } else { Ok(()) };

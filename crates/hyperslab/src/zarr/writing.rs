@@ -378,9 +378,10 @@ impl Target for Writing {
             self.mark_replaced(&mut entries, &mut marked).and_then(|()| drop_consolidated(&attempts, &ancestors));
         let published = ready.and_then(|()| attempts.publish(&entries));
         // What was replaced takes its marker along. Of half a publication nobody knows which is which.
-        if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
-            marked.into_iter().for_each(|marker| attempts.withdraw(marker));
-        }
+        let published = published.map_err(|fault| match fault.kind {
+            FaultKind::Unsynced => fault,
+            _ => attempts.withdrawn(marked, fault),
+        });
         published.map_err(|fault| match fault.kind {
             FaultKind::Exists if self.new.overwrite => {
                 let fault = fault.as_kind(FaultKind::Busy).also("several arrays are replaced together or not at all");
@@ -400,7 +401,7 @@ impl Target for Writing {
         for (marker, _) in self.markers.drain(..) {
             match moved {
                 true => attempts.leave_unfinished(marker),
-                false => attempts.withdraw(marker),
+                false => drop(attempts.withdraw(marker)),
             }
         }
         self.take_hidden().for_each(|hidden| attempts.discard(&hidden));

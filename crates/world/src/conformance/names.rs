@@ -139,9 +139,11 @@ fn new_names_replace_nothing(names: &dyn Names) {
     assert!(!names.is_link("a/d") && !names.is_link("nothing"));
     let held = names.hold("a").expect("holds");
     assert_eq!(names.hold("a").expect("holds").identity, held.identity);
-    assert_eq!(names.identity("a").expect("is there"), held.identity);
+    assert_eq!(names.identity("a").expect("looks"), Some(held.identity));
     names.hold("nothing").map(drop).expect_err("nothing to hold");
-    names.identity("nothing").expect_err("nothing to tell apart");
+    for nothing in ["nothing", "nothing/below", "g/below"] {
+        assert_eq!(names.identity(nothing).expect("looks"), None, "{nothing}");
+    }
     ["a", "g"].iter().for_each(|name| names.remove(name).expect("removes"));
 }
 

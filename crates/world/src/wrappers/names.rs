@@ -136,7 +136,7 @@ impl Names for FailingNames {
         self.inner.hold(name)
     }
 
-    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+    fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
         self.inner.identity(name)
     }
 
