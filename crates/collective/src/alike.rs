@@ -143,7 +143,7 @@ impl Parts {
 
     /// How the parts lie in this rank's memory.
     pub(crate) fn lying(&self) -> Lying {
-        let first = |parts: &Vec<Part>| parts.first().map(|part| MemoryLayout::of(&part.exposed.view));
+        let first = |parts: &Vec<Part>| parts.first().map(|part| Lie::As(part.exposed.view.clone()));
         let joined = self
             .joined
             .iter()
@@ -152,30 +152,40 @@ impl Parts {
     }
 }
 
+/// How one array lies: of hundreds that move as one, nobody asks.
+#[derive(Clone, Debug)]
+enum Lie {
+    As(Arc<View>),
+    Laid(MemoryLayout),
+}
+
 /// How the arrays of a call lie in a rank's memory, for the model, which takes those of others to be alike. It has nothing of
 /// the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lying {
-    each: Vec<Option<MemoryLayout>>,
+    each: Vec<Option<Lie>>,
     joined: Vec<(Range<usize>, MemoryLayout)>,
 }
 
 impl Lying {
     /// Where no more is known than how local arrays lie, of each the first.
     pub(crate) fn of_locals(locals: &[Vec<LocalArray>]) -> Lying {
-        let first = |arrays: &Vec<LocalArray>| arrays.first().map(LocalArray::laid);
+        let first = |arrays: &Vec<LocalArray>| arrays.first().map(|array| Lie::Laid(array.laid()));
         Lying { each: locals.iter().map(first).collect(), joined: Vec::new() }
     }
 
-    /// Array by array, as far as known.
-    pub(crate) fn each(&self) -> &[Option<MemoryLayout>] {
-        &self.each
+    /// Of one array, as far as known.
+    pub(crate) fn of_array(&self, number: usize) -> Option<MemoryLayout> {
+        Some(match self.each.get(number)?.as_ref()? {
+            Lie::As(view) => MemoryLayout::of(view),
+            Lie::Laid(laid) => laid.clone(),
+        })
     }
 
     /// Of what is taken as one.
     pub(crate) fn of(&self, taken: &Range<usize>) -> Option<MemoryLayout> {
         if taken.len() == 1 {
-            return self.each.get(taken.start).cloned().flatten();
+            return self.of_array(taken.start);
         }
         let covers = |run: &Range<usize>| run.start <= taken.start && taken.end <= run.end;
         let (_, laid) = self.joined.iter().find(|(run, _)| covers(run))?;
@@ -395,7 +405,7 @@ mod tests {
         assert_eq!((alike.cannot(), otherwise.cannot()), (0, TOGETHER));
         assert_eq!(alike.of(&(0..2)).unwrap().len(), 1);
         for parts in [alike, otherwise] {
-            assert_eq!((parts.of(&(1..2)).unwrap().len(), parts.lying().each().len()), (1, 2));
+            assert_eq!((parts.of(&(1..2)).unwrap().len(), parts.lying().each.len()), (1, 2));
         }
         let one = Parts::new(&requests[..1], vec![Vec::new()], true);
         assert_eq!(one.cannot(), 0, "nothing is alike");

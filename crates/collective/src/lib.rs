@@ -47,7 +47,7 @@ pub use moving::Moving;
 pub use repeats::Repeats;
 pub use report::{Measured, Report};
 pub use request::{ArrayRequest, Selected, checked_section};
-pub use target::{InMemory, Target};
+pub use target::{Each, InMemory, Target};
 pub use typed::Element;
 
 pub use hyperslab_walk::{Compared, Fields};

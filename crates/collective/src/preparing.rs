@@ -35,7 +35,7 @@ impl Preparing {
     }
 
     fn told(&self, target: &mut dyn Target, votes: Votes) -> Result<Vec<u8>, Fault> {
-        let stored = target.look(self.lying.each())?;
+        let stored = target.look(&|number| self.lying.of_array(number))?;
         if let Some(again) = self.again(target, &stored, votes) {
             return again;
         }

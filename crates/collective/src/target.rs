@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 /// How arrays of a call lie in the memory of a rank, as far as known.
 pub type InMemory = [Option<MemoryLayout>];
+/// The same of one array of a call, by its number.
+pub type Each<'a> = &'a dyn Fn(usize) -> Option<MemoryLayout>;
 
 /// What a call writes or reads: a group of arrays, a file. It is used on rank 0 alone, perhaps on another thread, and owns
 /// what it needs; nothing of anybody's memory is in it.
@@ -28,7 +30,7 @@ pub trait Target: Send {
     ///
     /// # Errors
     /// When something is not there, or in the way.
-    fn look(&mut self, laid: &InMemory) -> Result<Vec<Stored>, Fault>;
+    fn look(&mut self, laid: Each<'_>) -> Result<Vec<Stored>, Fault>;
     /// Chooses how to carry out the transfer, in which arrays that follow each other in one object may be one.
     ///
     /// # Errors
@@ -83,7 +85,7 @@ pub trait Target: Send {
 pub(crate) struct Nothing;
 
 impl Target for Nothing {
-    fn look(&mut self, _laid: &InMemory) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         Ok(Vec::new())
     }
 

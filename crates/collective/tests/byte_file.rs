@@ -5,7 +5,9 @@
 mod common;
 
 use common::{Told, decode, finish, seeds};
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, LocalArray, Ownership, Selected, Target};
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Call, Decision, Done, Each, LocalArray, Ownership, Selected, Target,
+};
 use hyperslab_layout::{Casting, ElementType, EndOfFile, Holes, IndexSet, Kind, Overlapping, Policies, Stored};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Strategy, Transfer};
@@ -28,7 +30,7 @@ struct ByteFile {
 }
 
 impl Target for ByteFile {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         let length = self.objects.lock().unwrap()[OBJECT].len() as u64;
         Ok(vec![Stored::in_file(&[length], BYTE, OBJECT, 0)])
     }

@@ -5,7 +5,9 @@
 mod common;
 
 use common::{Told, decode, finish, seeds};
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, LocalArray, Ownership, Selected, Target};
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Call, Decision, Done, Each, LocalArray, Ownership, Selected, Target,
+};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, Dim, Distribution, ElementType, IndexSet, Kind, Policies, Stored, product};
 use hyperslab_pack::Memory;
@@ -43,7 +45,7 @@ impl File {
 }
 
 impl Target for File {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         self.note("look").map(|()| self.stored.clone())
     }
 

@@ -5,7 +5,9 @@
 mod common;
 
 use common::{Told, decode, finish, seeds};
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, LocalArray, Ownership, Selected, Target};
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Call, Decision, Done, Each, LocalArray, Ownership, Selected, Target,
+};
 use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::mesh::{ravel, unravel, volume};
 use hyperslab_layout::stored::{Address, Coding, Table};
@@ -34,7 +36,7 @@ struct File {
 }
 
 impl Target for File {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         Ok(vec![self.stored.clone()])
     }
 

@@ -5,7 +5,9 @@
 mod common;
 
 use common::{Told, decode, finish, seeds};
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, LocalArray, Ownership, Selected, Target};
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Call, Decision, Done, Each, LocalArray, Ownership, Selected, Target,
+};
 use hyperslab_format::zarr::{ArrayMetadata, BytesCodec, Codecs, Sharding};
 use hyperslab_layout::mesh::{unravel, volume};
 use hyperslab_layout::{
@@ -27,7 +29,7 @@ struct Sharded {
 }
 
 impl Target for Sharded {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         Ok(vec![self.stored.clone()])
     }
 

@@ -19,9 +19,11 @@ const CALLS: u64 = 200;
 /// Makes so many calls, of which some are made before by both runs.
 type Calls = fn(&Comm, &Path, u64) -> Result<(), Error>;
 
-const KINDS: [(&str, Calls); 6] = [
+const KINDS: [(&str, Calls); 8] = [
     ("64 KiB of an open raw file, written", |comm, path, calls| raw(comm, path, calls, true)),
     ("64 KiB of an open raw file, read", |comm, path, calls| raw(comm, path, calls, false)),
+    ("50 arrays of 280 B of an open raw file, written in one call", |comm, path, calls| many(comm, path, calls, true)),
+    ("50 arrays of 280 B of an open raw file, read in one call", |comm, path, calls| many(comm, path, calls, false)),
     ("a new Zarr array of 64 KiB", |comm, path, calls| arrays(comm, path, calls, |_| ELEMENTS)),
     ("the same, each of another extent and so planned anew", |comm, path, calls| {
         arrays(comm, path, calls, |number| ELEMENTS - number)
@@ -59,6 +61,32 @@ fn raw(comm: &Comm, path: &Path, calls: u64, write: bool) -> Result<(), Error> {
         } else {
             let into = vec![values.clone()];
             file.read(&["a"], ReadOptions::default().holding(spread(ELEMENTS)?).section(section).into(into))?;
+        }
+    }
+    file.close()
+}
+
+/// Calls with many small arrays each.
+fn many(comm: &Comm, path: &Path, calls: u64, write: bool) -> Result<(), Error> {
+    const ARRAYS: usize = 50;
+    const EXTENT: u64 = 35;
+    let (path, options) = (path.join("a.raw"), OpenOptions::default().durable(false));
+    std::fs::write(&path, vec![0; 8 * EXTENT as usize * ARRAYS]).expect("a file");
+    let element = ElementType::native(Kind::Float64);
+    let known = |number| FileArray { name: format!("a{number}"), shape: vec![EXTENT], element };
+    let arrays: Vec<FileArray> = (0..ARRAYS).map(known).collect();
+    let names: Vec<String> = arrays.iter().map(|array| array.name.clone()).collect();
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let file = File::open(comm, path.as_path(), Mode::Update, options, Contents { arrays, ..Contents::default() })?;
+    let held = spread(EXTENT)?;
+    let values = LocalArray::from_values(&[EXTENT], &vec![1.0; EXTENT as usize])?;
+    for _ in 0..calls {
+        if write {
+            let each: Vec<_> = names.iter().map(|name| ArrayWrite::new(*name, values.clone(), held.clone())).collect();
+            file.write(&each, &WriteOptions::default())?;
+        } else {
+            let into = names.iter().map(|_| values.clone()).collect();
+            file.read(&names, ReadOptions::default().holding(held.clone()).into(into))?;
         }
     }
     file.close()

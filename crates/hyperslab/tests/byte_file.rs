@@ -2,7 +2,7 @@
 //! arrays with halos, to and from a plain file of bytes, in which each box is a nest.
 #![allow(clippy::disallowed_methods, reason = "tests start threads and touch files")]
 
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, LocalArray, Ownership, Selected, Target};
+use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Each, LocalArray, Ownership, Selected, Target};
 use hyperslab_layout::{Casting, Durability, ElementType, EndOfFile, Holes, IndexSet, Kind, Overlapping, Policies};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Stored, Strategy, Transfer};
@@ -29,7 +29,7 @@ struct ByteFile {
 }
 
 impl Target for ByteFile {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         let length = std::fs::metadata(&self.path).unwrap().len();
         Ok(vec![Stored::in_file(&[length], BYTE, "", 0)])
     }

@@ -12,7 +12,7 @@ use crate::ElementType;
 use crate::codec::Codec;
 pub use crate::codec::Stretch;
 pub use objects::{Address, Indexes, Keys, Object, Objects, OtherCodec, Shards, Table};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 pub use strides::Strides;
 
 /// What is moved as one.
@@ -71,6 +71,14 @@ pub struct Stored {
     pub change: Change,
 }
 
+/// So many zeros, the same ones for all arrays of elements of a usual size.
+fn zeros(bytes: usize) -> Arc<[u8]> {
+    const USUAL: usize = 16;
+    static KNOWN: [OnceLock<Arc<[u8]>>; USUAL + 1] = [const { OnceLock::new() }; USUAL + 1];
+    let made = || std::iter::repeat_n(0, bytes).collect();
+    KNOWN.get(bytes).map_or_else(made, |known| known.get_or_init(made).clone())
+}
+
 impl Stored {
     /// An array whose elements all follow each other in one object, from this byte on, row-major and plain, with zeros for
     /// what was never written; changed in place.
@@ -78,7 +86,7 @@ impl Stored {
         Stored {
             shape: shape.to_vec(),
             element,
-            fill: std::iter::repeat_n(0, element.bytes() as usize).collect(),
+            fill: zeros(element.bytes() as usize),
             strides: Strides::row_major(shape.len()),
             unit: Unit::Free,
             root: 0,

@@ -5,7 +5,7 @@ use super::disk::{self, follow_disk, marker};
 use super::form::{ChangeFile, FileChange, FileSize, NewPlaces};
 use crate::selection::Sections;
 use hyperslab_collective::attempts::{Change, Marker};
-use hyperslab_collective::{Decision, Target};
+use hyperslab_collective::{Decision, Each, Target};
 use hyperslab_layout::Stored;
 use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
 use hyperslab_walk::PlacedChunk;
@@ -277,7 +277,7 @@ impl Putting {
 }
 
 impl Target for Putting {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         let places_are_known = {
             let inside = self.file.inside();
             self.numbers.iter().all(|number| inside.form.lookup(*number).is_none())

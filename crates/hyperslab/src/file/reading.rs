@@ -8,7 +8,9 @@ use crate::options::ReadOptions;
 use crate::said::quoted;
 use crate::selection::Sections;
 use crate::zarr::{each_holding, into_each, named, requests};
-use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, LocalArray, Ownership, Report, Target};
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Compared, Decision, Done, Each, LocalArray, Ownership, Report, Target,
+};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Root};
@@ -24,7 +26,7 @@ struct Reading {
 }
 
 impl Target for Reading {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         self.file.attempts.check_still_there()?;
         self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, None)
     }

@@ -10,7 +10,7 @@ use crate::error::format_fault;
 use crate::pinned::Pinned;
 use crate::planning::Shaped;
 use hyperslab_collective::attempts::{Growing, MARKER, Marker};
-use hyperslab_collective::{ArrayRequest, Decision, Target};
+use hyperslab_collective::{ArrayRequest, Decision, Each, Target};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::stored::Stored;
 use hyperslab_layout::tuple;
@@ -101,7 +101,7 @@ impl Appending {
 }
 
 impl Target for Appending {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         self.updates = self.store.attempts.updates()?;
         for number in 0..self.arrays.len() {
             let marker = self.mark(&self.arrays[number])?;

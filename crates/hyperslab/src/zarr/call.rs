@@ -16,7 +16,7 @@ use crate::said::{NOT_GIVEN, quoted};
 use crate::selection::Sections;
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
-    Arguments, ArrayRequest, Compared, Decision, Done, Fields, LocalArray, Ownership, Report, Selected, Target,
+    Arguments, ArrayRequest, Compared, Decision, Done, Each, Fields, LocalArray, Ownership, Report, Selected, Target,
     check_cast, natural_chunks,
 };
 use hyperslab_format::zarr::{ArrayMetadata, NodeType, encode_fill_attribute, fill_from_json};
@@ -323,7 +323,7 @@ struct Reading {
 }
 
 impl Target for Reading {
-    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         let Reading { store, names, relied, .. } = &*self;
         let base = store.base();
         // Before their metadata are read; but what is wrong with those says more.

@@ -11,7 +11,7 @@ use crate::options::WriteOptions;
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
 use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New, Replacing};
-use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
+use hyperslab_collective::{ArrayRequest, Decision, Each, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::stored::Stored;
 use hyperslab_layout::{Object, Section};
@@ -209,7 +209,7 @@ impl Writing {
 
     /// Lets new arrays have the chunks that are the best for them. Those that are alike are shaped alike; where there are
     /// many kinds, which would take long to think about, the last keep their usual chunks.
-    fn shape(&mut self, laid: &[Option<MemoryLayout>]) {
+    fn shape(&mut self, laid: Each<'_>) {
         let (started, mut said) = (Instant::now(), String::new());
         let like = |a: usize, b: usize| {
             let (one, other) = (&self.arrays[a], &self.arrays[b]);
@@ -229,7 +229,7 @@ impl Writing {
         let mut metadata = self.metadata.clone();
         for kind in kinds {
             let (first, usual) = (kind[0], &self.metadata[kind[0]].chunk_shape);
-            let laid = laid.get(first).cloned().flatten();
+            let laid = laid(first);
             let Some(open) = self.open(first, kind.len(), laid) else { continue };
             let new = self.new.of(first);
             let ladders = open.ladders(new);
@@ -330,7 +330,7 @@ impl Writing {
 }
 
 impl Target for Writing {
-    fn look(&mut self, laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         if self.update {
             return self.found();
         }

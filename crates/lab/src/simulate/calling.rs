@@ -1,7 +1,9 @@
 //! A collective call of a rehearsal: the one that ships, from its opening to its end.
 
 use super::transfers::Moving;
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Compared, Decision, InMemory, Selected, Target, predicted};
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Call, Compared, Decision, Each, InMemory, Selected, Target, predicted,
+};
 use hyperslab_layout::{Casting, Section, Stored};
 use hyperslab_plan::{Parameters, Transfer};
 use hyperslab_sim::{RankWorld, Scene, Size, Task};
@@ -59,7 +61,7 @@ impl CallOfAll {
 struct OpenFiles(Arc<Moving>);
 
 impl Target for OpenFiles {
-    fn look(&mut self, _laid: &InMemory) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         Ok(self.0.transfer.asks.iter().map(|ask| ask.stored.clone()).collect())
     }
 
