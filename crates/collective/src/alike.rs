@@ -143,7 +143,7 @@ impl Parts {
 
     /// How the parts lie in this rank's memory.
     pub(crate) fn lying(&self) -> Lying {
-        let first = |parts: &Vec<Part>| parts.first().map(|part| Lie::As(part.exposed.view.clone()));
+        let first = |parts: &Vec<Part>| parts.first().map(|part| Lie::Viewed(part.exposed.view.clone()));
         let joined = self
             .joined
             .iter()
@@ -155,8 +155,8 @@ impl Parts {
 /// How one array lies: of hundreds that move as one, nobody asks.
 #[derive(Clone, Debug)]
 enum Lie {
-    As(Arc<View>),
-    Laid(MemoryLayout),
+    Viewed(Arc<View>),
+    Known(MemoryLayout),
 }
 
 /// How the arrays of a call lie in a rank's memory, for the model, which takes those of others to be alike. It has nothing of
@@ -170,15 +170,15 @@ pub(crate) struct Lying {
 impl Lying {
     /// Where no more is known than how local arrays lie, of each the first.
     pub(crate) fn of_locals(locals: &[Vec<LocalArray>]) -> Lying {
-        let first = |arrays: &Vec<LocalArray>| arrays.first().map(|array| Lie::Laid(array.laid()));
+        let first = |arrays: &Vec<LocalArray>| arrays.first().map(|array| Lie::Known(array.laid()));
         Lying { each: locals.iter().map(first).collect(), joined: Vec::new() }
     }
 
     /// Of one array, as far as known.
     pub(crate) fn of_array(&self, number: usize) -> Option<MemoryLayout> {
         Some(match self.each.get(number)?.as_ref()? {
-            Lie::As(view) => MemoryLayout::of(view),
-            Lie::Laid(laid) => laid.clone(),
+            Lie::Viewed(view) => MemoryLayout::of(view),
+            Lie::Known(laid) => laid.clone(),
         })
     }
 

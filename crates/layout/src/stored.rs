@@ -73,8 +73,7 @@ pub struct Stored {
 
 /// So many zeros, the same ones for all arrays of elements of a usual size.
 fn zeros(bytes: usize) -> Arc<[u8]> {
-    const USUAL: usize = 16;
-    static KNOWN: [OnceLock<Arc<[u8]>>; USUAL + 1] = [const { OnceLock::new() }; USUAL + 1];
+    static KNOWN: [OnceLock<Arc<[u8]>>; 17] = [const { OnceLock::new() }; 17];
     let made = || std::iter::repeat_n(0, bytes).collect();
     KNOWN.get(bytes).map_or_else(made, |known| known.get_or_init(made).clone())
 }

@@ -74,6 +74,8 @@ def possible(counts: dict[str, int]) -> list[Fault]:
             found += [Fault(name, number, "fail", value) for value in errors(name)]
             found += [Fault(name, number, "shorten")] * (name in ("read", "write"))
             found.append(Fault(name, number, "delay", DELAY_MS))
+            # Once more when it is taken back.
+            found += [Fault(name, number, "fail", errno.EIO, 2)] * (name in ("sync", "write", "rename"))
         # File systems without locks, and those that can neither exchange names nor rename without replacing.
         absent = {"lock": errno.ENOLCK, "exchange": errno.EINVAL}
         if name in absent and counts[name] > 0:
@@ -310,6 +312,7 @@ class Judge:
         case, made = self.case, self.case.made
         new = made.after(case.before, Attempt(None, case.directory, 1))
         self.state = made.look(case.directory)
+        left = hidden(case.directory)
         if self.later:
             self._look_later(new)
         elif self.perhaps:
@@ -322,8 +325,7 @@ class Judge:
         else:
             self._check_attempt(new)
         if self.failed:
-            left = hidden(case.directory)
-            self.named = reopen(made, case.directory, "r+")
+            self.named = self.named or reopen(made, case.directory, "r+")
             told = [*self.named, *self.warnings, *(text for _, text in self.errors)]
             if left and not names_any(left, told):
                 self.complaints.append(f"left behind and named by nobody: {left[:6]}; told: {told}")
@@ -337,11 +339,10 @@ class Judge:
     def _look_later(self, new: State) -> None:
         """Each part old or new, and all of them new once somebody has opened it for writing."""
         old = self.case.before
-        mixed = {
-            part: found
-            for part, found in self.state.items()
-            if part in old.keys() | new.keys() and found not in (old.get(part), new.get(part))
-        }
+        # Of a pair that differs, the state says nothing else.
+        is_part = [part in old.keys() | new.keys() for part in self.state]
+        parts = {part: found for part, found in self.state.items() if any(is_part)}
+        mixed = {part: found for part, found in parts.items() if found not in (old.get(part), new.get(part))}
         if mixed:
             self.complaints.append(f"before it is published, parts are neither old nor new: {mixed}")
         self.named = reopen(self.case.made, self.case.directory, "r+")

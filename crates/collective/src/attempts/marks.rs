@@ -137,8 +137,12 @@ impl Opening {
         let rests = &marker.notes.as_ref().expect("a marker that rests says so").rests;
         // What fails once may not fail twice.
         let resumes = marker.lock.resume(rests, rests).or_else(|_| marker.lock.resume(rests, rests));
-        let removed = resumes.and_then(|resumes| if resumes { self.remove_marker(&marker) } else { Ok(()) });
-        removed.map_err(|fault| self.left_behind(&marker.name, fault))
+        resumes.and_then(|resumes| if resumes { self.remove_marker(&marker) } else { Ok(()) }).map_err(|fault| {
+            let left = self.left_behind(&marker.name, fault);
+            // The next one to end it may have more luck.
+            self.state().resting = Some(marker);
+            left
+        })
     }
 
     /// Keeps others from changing in place what is about to be replaced: what they write would land in either. The marker
@@ -154,15 +158,20 @@ impl Opening {
             Ok(Err(note)) if is_of_replacement(&note) && !alone => Ok(None),
             Ok(Err(note)) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
             // It was removed meanwhile.
-            Err(_) if !self.names().exists(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
+            Err(_) if self.is_gone(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
             Err(fault) => Err(fault),
         }
+    }
+
+    /// Whether nothing has the name for sure.
+    fn is_gone(&self, name: &str) -> bool {
+        matches!(self.names().identity(name), Ok(None))
     }
 
     /// What failed of something that is not there any more failed for that.
     fn unless_gone(&self, fault: Fault, marker: &str, name: &str) -> Fault {
         match marker.rsplit_once('/') {
-            Some((above, _)) if fault.kind == FaultKind::Storage && !self.names().exists(above) => {
+            Some((above, _)) if fault.kind == FaultKind::Storage && self.is_gone(above) => {
                 gone(name, self.home.shown())
             }
             _ => fault,
@@ -298,7 +307,7 @@ impl Opening {
     fn at_no_rest(&self, fault: Fault) -> Fault {
         match self.end_rest() {
             Ok(()) => fault,
-            Err(why) => fault.also(why.text()),
+            Err(why) => fault.also(format!("while its marker rested: {}", why.text())),
         }
     }
 

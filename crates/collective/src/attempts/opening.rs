@@ -214,13 +214,14 @@ impl Opening {
             if self.home.is_inside() {
                 self.names().make_new(INSIDE)?;
             }
-            let mut made = None;
+            let (mut made, mut listed_first) = (None, false);
             let mut list = |mut before: Vec<u8>| {
                 before.extend(&line);
                 before
             };
             // Listed first: of what is not listed nobody would ever know.
             let mut then = || {
+                listed_first = true;
                 made = Some(make(&path, &line)?);
                 Ok(())
             };
@@ -239,7 +240,7 @@ impl Opening {
                     self.names().discard(&path);
                     let owners = || self.names().full(&self.home.owners());
                     // By its line, the next opening finds what stays.
-                    let stays = !matches!(self.names().identity(&path), Ok(None));
+                    let stays = listed_first && !matches!(self.names().identity(&path), Ok(None));
                     let struck = if stays { Ok(()) } else { self.home.strike(&line) };
                     edited.map_err(|fault| match struck {
                         Ok(()) if stays => fault.also(format!(

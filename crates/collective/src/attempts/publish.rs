@@ -5,8 +5,8 @@ use super::journal::{Entry, Noted, end_journal, half_published, journal_of, repl
 use super::marker::Marker;
 use super::marks::Replacing;
 use super::opening::{Opening, TURNS_MAX};
-use super::records::{ASIDE, NEW};
-use hyperslab_world::{Fault, FaultKind, Names};
+use super::records::{ASIDE, NEW, OWNER};
+use hyperslab_world::{Fault, FaultKind, Names, Publishing};
 
 /// How something took its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,8 +136,9 @@ impl Opening {
             let Err(fault) = names.rename(&entry.from, &entry.to) else { continue };
             let done = entries[..number].iter().zip(&before);
             let mut taken_back = done.map(|(entry, bytes)| names.write(&entry.to, bytes, self.durable));
-            if taken_back.all(|written| written.is_ok()) {
-                return Err(self.without_journal(&journal, fault));
+            // From a journal that stays, the next opening publishes those that are left, and no others.
+            if taken_back.all(|written| written.is_ok()) && self.give_up(&journal).is_ok() {
+                return Err(fault);
             }
             return self.unless_half(Err(half_published(names, &entry.to, &fault)));
         }
@@ -151,28 +152,45 @@ impl Opening {
     pub(super) fn unless_half<T>(&self, published: Result<T, Fault>) -> Result<T, Fault> {
         published.map_err(|fault| match fault.kind {
             FaultKind::Unsynced => {
-                let finder = self.state().made.as_ref().map(|made| self.home.finder(&made.found_by));
+                let noted = self.noted_in().map(|noted| self.names().full(&noted));
                 self.let_go();
-                finder.into_iter().fold(fault, |fault, finder| {
-                    fault.also(format!("what is left to do is named in '{}'", self.names().full(&finder)))
-                })
+                noted
+                    .into_iter()
+                    .fold(fault, |fault, noted| fault.also(format!("what is left to do is named in '{noted}'")))
             }
             _ => fault,
         })
     }
 
+    /// Where it is named what is left to do in the root, for whoever opens the store next.
+    fn noted_in(&self) -> Option<String> {
+        let state = self.state();
+        let made = state.made.as_ref()?;
+        match (&made.found_by, self.names().publishing()) {
+            (FoundBy::FirstName, _) => None,
+            (FoundBy::Line(_), Publishing::Metadata(_)) => Some(format!("{}/{OWNER}", made.path)),
+            (FoundBy::Line(_), _) => Some(self.home.owners()),
+        }
+    }
+
     /// The failure of a publication of which nothing is visible, once its journal is gone. Where that stays, the next opening
     /// publishes what it names, and the failure says so.
     fn without_journal(&self, journal: &str, fault: Fault) -> Fault {
-        // What fails once may not fail twice.
-        let remove = || self.names().remove(journal);
-        let Err(why) = remove().or_else(|_| remove()) else { return fault };
-        if matches!(self.names().identity(journal), Ok(None)) {
-            return fault;
-        }
+        let Err(why) = self.give_up(journal) else { return fault };
         let fault = fault.as_kind(FaultKind::Unsynced).also(format!("it cannot be given up either: {}", why.text()));
-        let fault = fault.hint("look at the disk; the next opening for writing publishes it");
+        let fault = fault.hint("look at the disk; the next opening for writing publishes what is left");
         self.unless_half::<()>(Err(fault)).expect_err("a failure stays one")
+    }
+
+    /// Takes a journal away, or at least what is in it.
+    fn give_up(&self, journal: &str) -> Result<(), Fault> {
+        let names = self.names();
+        // What fails once may not fail twice.
+        let removed = names.remove(journal).or_else(|_| names.remove(journal));
+        removed.or_else(|fault| match names.identity(journal) {
+            Ok(None) => Ok(()),
+            _ => names.resize(journal, 0).map_err(|_| fault),
+        })
     }
 
     /// Makes the new names durable. The journal must not go before them: who comes after a loss of power would find some.
@@ -221,7 +239,10 @@ impl Opening {
         }
         let entries = [Entry { from: new.into(), to: base.clone(), replaces: true }];
         let journal = self.begin_journal(&entries)?;
-        self.unless_half(replace(names, new, base))?;
+        self.unless_half(replace(names, new, base)).map_err(|fault| match fault.kind {
+            FaultKind::Unsynced => fault,
+            _ => self.without_journal(&journal, fault),
+        })?;
         self.end_journal(&entries, &journal)
     }
 
@@ -247,9 +268,12 @@ impl Opening {
             noted.push(Noted { entry: entry.clone(), over });
         }
         let bytes = journal_of(&self.home, &self.root()?, &noted);
-        let made = names.create(&journal, &bytes, bytes.len() as u64);
-        let synced = || if self.durable { names.sync_files(&files).and_then(|()| self.secure()) } else { Ok(()) };
-        made.and_then(|()| synced()).map_err(|fault| self.without_journal(&journal, fault))?;
+        names.create(&journal, &bytes, bytes.len() as u64).map_err(|fault| match self.give_up(&journal) {
+            Ok(()) => fault,
+            Err(why) => fault.also(format!("'{}' may be left behind: {}", names.full(&journal), why.text())),
+        })?;
+        let synced = if self.durable { names.sync_files(&files).and_then(|()| self.secure()) } else { Ok(()) };
+        synced.map_err(|fault| self.without_journal(&journal, fault))?;
         Ok(journal)
     }
 

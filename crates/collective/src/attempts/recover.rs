@@ -129,7 +129,7 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
         found.removed.append(&mut of_owner.removed);
         drop(lock);
         // If it could not be looked at when it was to be removed, the next opening tries again.
-        if !names.exists(&home.root(&owner.token)) {
+        if matches!(names.identity(&home.root(&owner.token)), Ok(None)) {
             struck.insert(line);
         }
     }
@@ -239,8 +239,8 @@ pub fn complete(home: &Home) -> Result<(), Fault> {
 pub(super) fn fate(home: &Home, owner: &Owner) -> Result<Fate, Fault> {
     let names = &*home.names;
     let (root, gone) = (home.root(&owner.token), home.gone(&owner.token));
-    if !names.exists(&root) {
-        return Ok(if names.exists(&gone) { Fate::Dead(None) } else { Fate::Nothing });
+    if names.identity(&root)?.is_none() {
+        return Ok(if names.identity(&gone)?.is_some() { Fate::Dead(None) } else { Fate::Nothing });
     }
     let of_directory = format!("{root}/{OWNER}");
     let is_file = names.length(&root).is_some();

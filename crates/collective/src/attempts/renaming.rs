@@ -19,7 +19,7 @@ impl PublishWay for ByRename {
         of.names().discard(&made.path);
         let removed = of.names().remove(&made.path);
         if let Err(fault) = removed
-            && of.names().exists(&made.path)
+            && !matches!(of.names().identity(&made.path), Ok(None))
         {
             return Err(of.left_behind(&made.path, fault));
         }

@@ -82,10 +82,11 @@ impl Putting {
     /// The failure of a change, of which nothing is seen any more; or it says that readers may see it.
     fn taken_back(&mut self, fault: Fault) -> Fault {
         if self.untell() {
+            (self.told, self.replaced) = (false, Vec::new());
             return fault;
         }
         let text = "readers may see the change already, since it cannot be taken back";
-        fault.as_kind(FaultKind::Unsynced).also(text).hint("look at the disk, and at the file, before you do it again")
+        fault.also(text).hint("look at the disk, and open the file again, before you repeat it")
     }
 
     /// Tells them again how far it went. Gives whether they know.

@@ -280,6 +280,12 @@ impl Names for BucketNames {
         Ok(Hold { identity: (0, 0), keep: Box::new(()) })
     }
 
+    fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
+        let key = self.key(name);
+        let is_there = key.is_empty() || self.bucket.head(&key)?.is_some() || self.has_below(name)?;
+        Ok(is_there.then_some((0, 0)))
+    }
+
     fn version(&self, name: &str) -> Result<String, Fault> {
         Ok(self.bucket.head(&self.key(name))?.map_or(String::new(), |head| head.version))
     }
