@@ -116,7 +116,8 @@ class Attempt:
             found = store[name]
         except hs.Error as error:
             why = (type(error), str(error))
-        told = [why] if self.comm is None else self.comm.allgather(why)
+        # Ranks that are threads have no faults of their own.
+        told = self.comm.allgather(why) if hasattr(self.comm, "allgather") else [why]
         for failed in filter(None, told):
             raise failed[0](failed[1])
         assert found is not None
