@@ -108,21 +108,6 @@ class Attempt:
                     raise
                 self.errors.append(error)
 
-    def found_by_all(self, store: hs.Group, name: str) -> hs.Array:
-        """An array, which each rank looks up: what one of them does not find, no other goes on with."""
-        found: hs.Array | None = None
-        why: tuple[type[hs.Error], str] | None = None
-        try:
-            found = store[name]
-        except hs.Error as error:
-            why = (type(error), str(error))
-        # Ranks that are threads have no faults of their own.
-        told = self.comm.allgather(why) if hasattr(self.comm, "allgather") else [why]
-        for failed in filter(None, told):
-            raise failed[0](failed[1])
-        assert found is not None
-        return found
-
     def raw(self, target: Path | hs.Striped, mode: Literal["r", "r+", "w", "x"], **options: Any) -> hs.RawFile:
         """Open a raw file."""
         return hs.open_raw(target, mode, comm=self.comm, order="C", strategy=self.strategy, **self.limits, **options)
@@ -318,6 +303,8 @@ class Operation:
     ends_later: bool = False
     #: Whether it survives only the death of processes, not a loss of power.
     cached: bool = False
+    #: Whether each rank first looks for something by itself, as `store[name]` does, whose error is its own.
+    looks_alone: bool = False
     strategies: tuple[str | None, ...] = STRATEGIES
 
     @property
@@ -622,11 +609,16 @@ def look_at_attribute(directory: Path) -> State:
 
 
 @operation(
-    prepare_attribute, look_at_attribute, lambda s, a: s | {"attribute": a.number}, replaces=True, strategies=(None,)
+    prepare_attribute,
+    look_at_attribute,
+    lambda s, a: s | {"attribute": a.number},
+    replaces=True,
+    looks_alone=True,
+    strategies=(None,),
 )
 def attribute_changed(attempt: Attempt) -> None:
     with attempt.store() as store:
-        attempt.found_by_all(store, "a").attrs.update(attempt=attempt.number, more=["x"] * 100)
+        store["a"].attrs.update(attempt=attempt.number, more=["x"] * 100)
         attempt.published = True
 
 

@@ -318,8 +318,9 @@ class Judge:
     def _second_failed(self, base: list[State], first: Ended, back: Ended | None) -> None:
         kinds = {kind for kind, _ in first.errors}
         alive = back is not None and self.case.victim == 0
-        # A file has one owner as a whole, and of a store what is changed or replaced.
-        taken = self.made.in_place or self.made.replaces or self._is_raw or self.case.operation.endswith("append")
+        # A file has one owner as a whole, and of a store what is changed or replaced, or grows or shrinks.
+        resized = self.case.operation.endswith(("append", "cut"))
+        taken = self.made.in_place or self.made.replaces or self._is_raw or resized
         if not ((kinds == {"BusyError"} and alive and taken) or (kinds == {"ExistsError"} and self.may_exist(back))):
             self.complaints.append(f"the second attempt failed: {first.errors}")
         if self.made.in_place:
