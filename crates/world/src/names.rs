@@ -261,14 +261,13 @@ pub trait Names: Send + Sync {
     fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
         match self.hold(name) {
             Ok(held) => Ok(Some(held.identity)),
-            Err(fault) => {
-                if self.exists(name) {
-                    Err(fault)
-                } else {
-                    Ok(None)
-                }
-            }
+            Err(fault) if self.exists(name) => Err(fault),
+            Err(_) => Ok(None),
         }
+    }
+    /// Whether nothing has the name for sure: not where nobody can look.
+    fn is_absent(&self, name: &str) -> bool {
+        matches!(self.identity(name), Ok(None))
     }
     /// What tells the directory or file with this name, and the names in it or what it holds, from any other one and from
     /// what it becomes by a change; also after this process. Empty where nobody else ever looks.

@@ -104,9 +104,11 @@ def chosen(every: list[tuple[int, Fault]], random: np.random.Generator, number: 
 
 def is_one_alone(every: list[list[tuple[str, str]]]) -> bool:
     """Whether one rank failed by itself, and the others say that it did not come along."""
-    kinds = sorted(found[0][0] if found else "none" for found in every)
-    alone = kinds.count("StorageError") == 1
-    return alone and set(kinds) - {"StorageError"} <= {"DisagreementError", "PeerError", "TimeoutError"}
+    firsts = [found[0] if found else ("none", "") for found in every]
+    alone = [text for kind, text in firsts if kind == "StorageError"]
+    # What fails in a call names the call in front.
+    looked = len(alone) == 1 and alone[0].startswith(("reading ", "opening ", "looking at "))
+    return looked and {kind for kind, _ in firsts} <= {"StorageError", "DisagreementError", "PeerError", "TimeoutError"}
 
 
 def must_succeed(fault: Fault, where: str) -> bool:

@@ -160,8 +160,7 @@ impl Home {
                 return true;
             }
             let named = |owner: Owner| [self.root(&owner.token), self.gone(&owner.token)];
-            Owner::of_line(&line)
-                .is_none_or(|owner| !named(owner).iter().all(|name| matches!(self.names.identity(name), Ok(None))))
+            Owner::of_line(&line).is_none_or(|owner| !named(owner).iter().all(|name| self.names.is_absent(name)))
         };
         let mut without = |before: Vec<u8>| {
             let all = before.split_inclusive(|&byte| byte == b'\n');

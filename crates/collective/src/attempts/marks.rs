@@ -158,20 +158,15 @@ impl Opening {
             Ok(Err(note)) if is_of_replacement(&note) && !alone => Ok(None),
             Ok(Err(note)) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
             // It was removed meanwhile.
-            Err(_) if self.is_gone(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
+            Err(_) if self.names().is_absent(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
             Err(fault) => Err(fault),
         }
-    }
-
-    /// Whether nothing has the name for sure.
-    fn is_gone(&self, name: &str) -> bool {
-        matches!(self.names().identity(name), Ok(None))
     }
 
     /// What failed of something that is not there any more failed for that.
     fn unless_gone(&self, fault: Fault, marker: &str, name: &str) -> Fault {
         match marker.rsplit_once('/') {
-            Some((above, _)) if fault.kind == FaultKind::Storage && self.is_gone(above) => {
+            Some((above, _)) if fault.kind == FaultKind::Storage && self.names().is_absent(above) => {
                 gone(name, self.home.shown())
             }
             _ => fault,

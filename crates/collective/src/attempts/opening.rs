@@ -240,7 +240,7 @@ impl Opening {
                     self.names().discard(&path);
                     let owners = || self.names().full(&self.home.owners());
                     // By its line, the next opening finds what stays.
-                    let stays = listed_first && !matches!(self.names().identity(&path), Ok(None));
+                    let stays = listed_first && !self.names().is_absent(&path);
                     let struck = if stays { Ok(()) } else { self.home.strike(&line) };
                     edited.map_err(|fault| match struck {
                         Ok(()) if stays => fault.also(format!(

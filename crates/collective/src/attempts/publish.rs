@@ -187,9 +187,9 @@ impl Opening {
         let names = self.names();
         // What fails once may not fail twice.
         let removed = names.remove(journal).or_else(|_| names.remove(journal));
-        removed.or_else(|fault| match names.identity(journal) {
-            Ok(None) => Ok(()),
-            _ => names.resize(journal, 0).map_err(|_| fault),
+        removed.or_else(|fault| match names.is_absent(journal) {
+            true => Ok(()),
+            false => names.resize(journal, 0).map_err(|_| fault),
         })
     }
 

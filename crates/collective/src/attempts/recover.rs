@@ -129,7 +129,7 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
         found.removed.append(&mut of_owner.removed);
         drop(lock);
         // If it could not be looked at when it was to be removed, the next opening tries again.
-        if matches!(names.identity(&home.root(&owner.token)), Ok(None)) {
+        if names.is_absent(&home.root(&owner.token)) {
             struck.insert(line);
         }
     }

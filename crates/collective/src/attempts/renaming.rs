@@ -19,7 +19,7 @@ impl PublishWay for ByRename {
         of.names().discard(&made.path);
         let removed = of.names().remove(&made.path);
         if let Err(fault) = removed
-            && !matches!(of.names().identity(&made.path), Ok(None))
+            && !of.names().is_absent(&made.path)
         {
             return Err(of.left_behind(&made.path, fault));
         }

@@ -117,8 +117,8 @@ impl Editing {
 
     /// What failed of a node that is not there any more failed for that.
     fn while_there<T>(&self, done: Result<T, Fault>) -> Result<T, Fault> {
-        self.attempts.while_there(done).map_err(|fault| match self.names().identity(&self.at) {
-            Ok(None) if fault.kind == FaultKind::Storage => gone(&self.of, self.attempts.home.shown()),
+        self.attempts.while_there(done).map_err(|fault| match self.names().is_absent(&self.at) {
+            true if fault.kind == FaultKind::Storage => gone(&self.of, self.attempts.home.shown()),
             _ => fault,
         })
     }
