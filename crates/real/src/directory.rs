@@ -2,7 +2,7 @@
 //!
 //! Publishing is one rename. Whatever is not published lies under a name that says so and that readers pass over.
 
-mod locks;
+pub(crate) mod locks;
 
 use crate::below::{self, Spot};
 use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, posix_fault, write_back};

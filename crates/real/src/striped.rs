@@ -14,6 +14,7 @@
 //! some of them old and some new; and so may one that has the object open for reading through this library.
 
 use crate::directory::Directory;
+use crate::directory::locks::LOCK_PAUSE;
 use crate::here;
 use crate::stripes::Stripes;
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
@@ -24,7 +25,6 @@ use std::time::{Duration, Instant};
 
 /// A holder renames and syncs a few names; one that takes longer has stopped.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
-const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// Directories that share objects, or a root below them. Absolute names are those of [`Stripes::name`].
 ///

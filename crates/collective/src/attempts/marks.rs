@@ -6,7 +6,7 @@ use super::marker::{Marker, Notes};
 use super::opening::Opening;
 use super::owner::{Owner, line_of, lines};
 use super::records::{RESTS, UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
-use hyperslab_world::{Claim, Fault, FaultKind, Lock, fingerprint};
+use hyperslab_world::{Claim, Fault, FaultKind, Lock, Locked, fingerprint};
 use serde_json::Map;
 use std::fmt;
 
@@ -174,10 +174,20 @@ impl Opening {
     }
 
     /// Removes the marker of an owner who was about to replace what has been renamed meanwhile: it came along, and says nothing
-    /// of what has the name now.
-    pub fn drop_replaced_marker(&self, marker: &str) -> Result<(), Fault> {
+    /// of what has the name now. Nor does one that says nothing at all: who made it had not locked it yet, and looks for its name when
+    /// he does.
+    pub fn drop_stray_marker(&self, marker: &str) -> Result<(), Fault> {
         match self.names().note(marker)? {
             Some(note) if is_of_replacement(&note) => self.names().remove(marker),
+            Some(note) if note.is_empty() => match self.names().lock(marker)? {
+                // Once more, now that nobody else can lock it.
+                Locked::Ours(lock) => {
+                    let is_empty = || self.names().note(marker).map(|now| now == Some(note));
+                    let is_stray = lock.keeps_others_out() && has_its_name(&*lock)? && is_empty()?;
+                    if is_stray { self.names().remove(marker) } else { Ok(()) }
+                }
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }

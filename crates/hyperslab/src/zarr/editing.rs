@@ -159,7 +159,7 @@ impl Editing {
             let text = format!("{}: '{}' exists already", self.what, self.names().full(to));
             return Err(Fault::new(FaultKind::Exists, text).hint("delete it first, or choose another name"));
         }
-        let unmarked = self.attempts.drop_replaced_marker(&format!("{to}/{MARKER}"));
+        let unmarked = self.attempts.drop_stray_marker(&format!("{to}/{MARKER}"));
         let unmarked = unmarked.map_err(|fault| self.attempts.left_behind(&format!("{to}/{MARKER}"), fault));
         let dropped = drop_again(&self.attempts, &self.ancestors);
         self.synced(to).and(self.synced(&self.at)).and(dropped).and(unmarked)

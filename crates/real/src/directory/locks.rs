@@ -17,7 +17,8 @@ const TURNS_MAX: usize = 1000;
 /// Whoever edits a small file has it locked for some microseconds, or while he looks at a few other locks; one that takes
 /// longer has stopped.
 const EDIT_WAIT: Duration = Duration::from_millis(500);
-const EDIT_PAUSE: Duration = Duration::from_millis(1);
+/// Until it is tried again.
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Whoever only looks whether an owner lives has his lock for some microseconds.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
@@ -27,7 +28,7 @@ fn lock_patiently(file: &File) -> Result<(), TryLockError> {
     let until = Instant::now() + LOOK_WAIT;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(EDIT_PAUSE),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
             locked => return locked,
         }
     }
@@ -160,20 +161,29 @@ pub(super) fn claim(spot: &Spot, path: &Path, bytes: &[u8], sync: bool) -> io::R
             Err(TryLockError::WouldBlock) => return Ok(Claim::Busy(note(&file)?)),
             Err(TryLockError::Error(_)) => false,
         };
-        // Whoever had it may have removed it meanwhile.
-        if !is_there(spot, &held) {
-            continue;
+        let locked = lock(file, real);
+        if !locked.is_named()? {
+            if !is_there(spot, &held) {
+                // Whoever had it has removed it meanwhile.
+                continue;
+            }
+            // The directory has another name by now, and nobody would look for it there.
+            if new {
+                spot.unlink()?;
+            }
+            return Err(io::ErrorKind::NotFound.into());
         }
         if !new {
-            let note = note(&file)?;
-            return Ok(Claim::Left(lock(file, real), note));
+            let note = note(&locked.file)?;
+            return Ok(Claim::Left(locked, note));
         }
-        let written = file.write_all_at(bytes, 0).and_then(|()| if sync { spot.sync_directory() } else { Ok(()) });
+        let written =
+            locked.file.write_all_at(bytes, 0).and_then(|()| if sync { spot.sync_directory() } else { Ok(()) });
         if let Err(error) = written {
             let _ = spot.unlink();
             return Err(error);
         }
-        return Ok(Claim::New(lock(file, real)));
+        return Ok(Claim::New(locked));
     }
     Err(io::Error::other("others make and remove it all the time"))
 }
@@ -256,7 +266,7 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
         let file = spot.open_shared().map_err(failed)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(EDIT_PAUSE);
+                std::thread::sleep(LOCK_PAUSE);
                 continue;
             }
             Err(TryLockError::WouldBlock) => {
