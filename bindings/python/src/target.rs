@@ -546,7 +546,7 @@ pub(crate) fn explain(
         direction: if write { Direction::Write } else { Direction::Read },
         servers,
         hints: opening.options(py)?.preference,
-        machine: hyperslab::Machine { ranks_per_node: node.0, cores_per_node: node.1 },
+        machine: hyperslab::profile::machine(&hyperslab::profile::at_hand(), node),
         limits: Limits { ranks: shown.0, rounds: shown.1, ..Limits::default() },
     };
     let told = py.detach(|| hyperslab::explain(&planned)).map_err(|error| raise(py, error))?;

@@ -21,7 +21,7 @@ use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
-use crate::planning::{Shaped, decided, decided_again};
+use crate::planning::{Shaped, Whereabouts, decided, decided_again};
 use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
@@ -408,21 +408,16 @@ impl File {
         laid: &[Option<hyperslab_plan::MemoryLayout>],
     ) -> Result<Decision, Fault> {
         let File { comm, options, held, .. } = self;
-        decided(
-            comm.plans(),
-            &self.directory.full(self.object()),
-            transfer,
-            &options.preference,
-            *held,
-            laid,
-            &Shaped::default(),
-        )
+        decided(comm.plans(), self.whereabouts(), transfer, &options.preference, *held, laid, &Shaped::default())
     }
 
     /// The same where it did so before.
     fn decided_again(&self, before: &Decision, laid: &[Option<hyperslab_plan::MemoryLayout>]) -> Option<Decision> {
-        let place = self.directory.full(self.object());
-        decided_again(self.comm.plans(), &place, before, &self.options.preference, laid)
+        decided_again(self.comm.plans(), self.whereabouts(), before, &self.options.preference, laid)
+    }
+
+    fn whereabouts(&self) -> Whereabouts<'_> {
+        Whereabouts { names: &*self.directory, name: self.object() }
     }
 
     /// Numbers of arrays of the file.

@@ -11,7 +11,8 @@ use hyperslab_plan::{
     Choice, Direction, Infeasible, Limits, Machine, MemoryLayout, NodeBudget, Planner, Preference, Resource, Strategy,
     Taken, Transfer, Use, explain,
 };
-use hyperslab_world::{Fault, FaultKind, is_in_memory};
+use hyperslab_real::{MAPPED_BYTES_MIN, maps_files};
+use hyperslab_world::{Fault, FaultKind, Names, is_in_memory};
 use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -62,16 +63,16 @@ impl Plans {
         Plans { kept, processes: false, clients, servers: 0, quiet, profile: Some(profile) }
     }
 
-    /// What the machine is taken to be, and how so many ranks lie on it.
-    fn machine(&self, ranks: u32) -> (Arc<Profile>, Machine) {
+    /// What the machine is taken to be, and how so many ranks lie on it; with `maps_files`, what they read may be mapped.
+    fn machine(&self, ranks: u32, maps_files: bool) -> (Arc<Profile>, Machine) {
         match &self.profile {
             Some(profile) => {
                 let Nodes { ranks_per_node, cores_per_node } = profile.nodes;
-                (profile.clone(), Machine { ranks_per_node, cores_per_node })
+                (profile.clone(), Machine { ranks_per_node, cores_per_node, maps_files })
             }
             None => {
                 let profile = crate::profile::at_hand();
-                let machine = machine_at_hand(&profile, self.ranks_per_node(ranks));
+                let machine = machine_at_hand(&profile, self.ranks_per_node(ranks), maps_files);
                 (profile, machine)
             }
         }
@@ -138,6 +139,8 @@ struct Plan {
     choice: Choice,
     /// For what else it was chosen: what the user wants, and what becomes of that; how arrays lie in memory.
     wanted: (Preference, Preference),
+    /// Whether what is read may be mapped where it lies.
+    maps_files: bool,
     laid: Vec<Option<MemoryLayout>>,
     /// What is chosen instead when the transfer comes again, if anything.
     later: Option<Choice>,
@@ -162,7 +165,7 @@ impl Plan {
         if !choice.is_worth_more(self.seconds()) {
             return choice.clone();
         }
-        let (profile, machine) = plans.machine(transfer.ranks);
+        let (profile, machine) = plans.machine(transfer.ranks, self.maps_files);
         let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
         let memory = |number: usize| self.laid.get(number).cloned()?;
         let looked = planner.look_on(transfer, &plans.budgeted(transfer, hints), &memory, choice, self.seconds());
@@ -192,7 +195,7 @@ impl Planning {
 /// Dedicated servers are the only ones.
 pub(crate) fn decided(
     plans: &Plans,
-    place: &str,
+    at: Whereabouts,
     transfer: &Arc<Transfer>,
     hints: &Preference,
     held: u64,
@@ -201,26 +204,29 @@ pub(crate) fn decided(
 ) -> Result<Decision, Fault> {
     let asked = hints;
     let (transfer, mut hints) = served(plans, transfer, hints).map_err(|no| refused(no, hints, held))?;
-    hints.cached |= has_no_cache(place);
+    hints.cached |= at.has_no_cache();
+    let maps_files = at.is_read_by_mappings(&transfer);
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
-    (transfer.fingerprint(), asked, &hints, laid).hash(&mut hasher);
+    (transfer.fingerprint(), asked, &hints, maps_files, laid).hash(&mut hasher);
     let key = hasher.finish();
     let plan = match planning.plans.get(&key).cloned() {
         Some(known) if !known.comes_again() => known,
         Some(known) => {
             let choice = known.again(plans, &transfer, &hints);
             let (kind, wanted, laid) = (known.kind.clone(), known.wanted.clone(), known.laid.clone());
-            planning.keep(key, Plan { kind, choice, wanted, laid, later: None, calls: AtomicU32::new(0) })
+            let calls = AtomicU32::new(0);
+            planning.keep(key, Plan { kind, choice, wanted, maps_files, laid, later: None, calls })
         }
         None => {
             // Dedicated servers narrow hints, but that is not the user's doing.
             let (kind, wanted) = (kind(&transfer, asked), (asked.clone(), hints.clone()));
-            let choice = planning.chosen(plans, &transfer, &hints, laid).map_err(|no| refused(no, &hints, held))?;
+            let choice = planning.chosen(plans, &transfer, &hints, (maps_files, laid));
+            let choice = choice.map_err(|no| refused(no, &hints, held))?;
             let later = choice.again(&transfer);
             let calls = AtomicU32::new(0);
-            planning.keep(key, Plan { kind, choice, wanted, laid: laid.to_vec(), later, calls })
+            planning.keep(key, Plan { kind, choice, wanted, maps_files, laid: laid.to_vec(), later, calls })
         }
     };
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
@@ -237,7 +243,7 @@ pub(crate) fn decided(
 /// Chooses what it chose before, for a transfer that differs in its place alone, where nothing else has changed.
 pub(crate) fn decided_again(
     plans: &Plans,
-    place: &str,
+    at: Whereabouts,
     before: &Decision,
     hints: &Preference,
     laid: &[Option<MemoryLayout>],
@@ -252,13 +258,34 @@ pub(crate) fn decided_again(
         return None;
     }
     let (asked, then) = &plan.wanted;
-    let as_then = asked == hints && then.cached == (hints.cached || has_no_cache(place)) && plan.laid == laid;
-    as_then.then(|| planning.decide(before.plan, &plan, 0).1)
+    let as_then = asked == hints && then.cached == (hints.cached || at.has_no_cache()) && plan.laid == laid;
+    (as_then && (!plan.maps_files || at.maps_files())).then(|| planning.decide(before.plan, &plan, 0).1)
 }
 
-/// Memory has no cache, and is durable as far as it can be.
-fn has_no_cache(place: &str) -> bool {
-    is_in_memory(place)
+/// Where that lies which a transfer moves.
+#[derive(Clone, Copy)]
+pub(crate) struct Whereabouts<'a> {
+    pub(crate) names: &'a dyn Names,
+    /// Below the root of the names.
+    pub(crate) name: &'a str,
+}
+
+impl Whereabouts<'_> {
+    /// Memory has no cache, and is durable as far as it can be.
+    fn has_no_cache(&self) -> bool {
+        is_in_memory(&self.names.full(self.name))
+    }
+
+    /// Whether the store copies what is read of files out of mappings.
+    fn maps_files(&self) -> bool {
+        self.names.full(self.name).starts_with('/') && self.names.is_at_hand() && maps_files()
+    }
+
+    /// The same of a transfer, of which little is never mapped.
+    fn is_read_by_mappings(&self, transfer: &Transfer) -> bool {
+        let reads = transfer.direction == Direction::Read && transfer.stored_bytes() >= MAPPED_BYTES_MIN;
+        reads && self.maps_files()
+    }
 }
 
 impl Planning {
@@ -277,13 +304,13 @@ impl Planning {
         plans: &Plans,
         transfer: &Arc<Transfer>,
         hints: &Preference,
-        laid: &[Option<MemoryLayout>],
+        (maps_files, laid): (bool, &[Option<MemoryLayout>]),
     ) -> Result<Choice, Infeasible> {
-        let (profile, machine) = plans.machine(transfer.ranks);
+        let (profile, machine) = plans.machine(transfer.ranks, maps_files);
         let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
         let memory = |number: usize| laid.get(number).cloned()?;
         let mut hasher = DefaultHasher::new();
-        (hints, laid).hash(&mut hasher);
+        (hints, maps_files, laid).hash(&mut hasher);
         let kind = transfer.kind().map(|kind| (kind, hasher.finish()));
         let known = kind.as_ref().and_then(|kind| self.kinds.get(kind));
         let as_known = |known: &Choice| {
@@ -349,7 +376,7 @@ pub(crate) fn choose_shape(
         return taken.clone();
     }
     let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
-    let (profile, machine) = plans.machine(ranks);
+    let (profile, machine) = plans.machine(ranks, false);
     let taken =
         Planner { profile: &profile, machine, strategies: &Strategy::ALL }.cheapest_layout(first, ladders, uses);
     if planning.shapes.len() >= PLANS_MAX {
@@ -363,7 +390,7 @@ pub(crate) fn choose_shape(
 pub(crate) fn is_possible(plans: &Plans, one: &Use) -> bool {
     let one = as_served(plans, one.clone());
     let profile = crate::profile::at_hand();
-    let machine = machine_at_hand(&profile, plans.ranks_per_node(one.transfer.ranks));
+    let machine = machine_at_hand(&profile, plans.ranks_per_node(one.transfer.ranks), false);
     Planner { profile: &profile, machine, strategies: &Strategy::ALL }.can(&one)
 }
 
@@ -401,11 +428,11 @@ pub(crate) fn said_of_chunks(name: &str, taken: &Taken, usual: &[u64]) -> String
 }
 
 /// How ranks lie on this machine.
-fn machine_at_hand(profile: &Profile, ranks_per_node: u32) -> Machine {
+fn machine_at_hand(profile: &Profile, ranks_per_node: u32, maps_files: bool) -> Machine {
     let cores = environment::cores().unwrap_or(profile.nodes.cores_per_node);
     // Cores that belong to one process are those of its share of the node where launchers bind ranks to cores.
     let cores = cores.max(profile.nodes.cores_per_node);
-    Machine { ranks_per_node, cores_per_node: cores }
+    Machine { ranks_per_node, cores_per_node: cores, maps_files }
 }
 
 fn refused(no: Infeasible, hints: &Preference, held: u64) -> Fault {

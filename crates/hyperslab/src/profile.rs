@@ -5,6 +5,7 @@
 
 use crate::environment::{self, PROFILE};
 use crate::stderr;
+use hyperslab_plan::Machine;
 pub use hyperslab_plan::profile::BUILT_IN as DEFAULT;
 use hyperslab_plan::profile::{Identity, Profile, parse};
 use hyperslab_real::calibration::{HostIdentity, host_identity};
@@ -140,6 +141,13 @@ fn differences(profile: &Profile, then: &Identity, here: &HostIdentity) -> Vec<S
 /// The profile of this process, found when first asked for; what is wrong with it is told then.
 pub fn at_hand() -> Arc<Profile> {
     in_use().0
+}
+
+/// Nodes with so many ranks and cores each. Reads of files copy out of mappings where those that were measured are on them.
+pub fn machine(profile: &Profile, (ranks_per_node, cores_per_node): (u32, u32)) -> Machine {
+    let file_system = profile.measured.as_ref().map(|measured| &measured.identity.file_system);
+    let maps_files = file_system.is_some_and(|kind| hyperslab_real::is_of_one_host(kind));
+    Machine { ranks_per_node, cores_per_node, maps_files }
 }
 
 /// What the [profile of this process](at_hand) was read from: TOML.

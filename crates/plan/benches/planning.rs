@@ -121,7 +121,7 @@ fn main() {
     for (name, arrays, shape, dim, place, direction) in cases {
         for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
             let asked = transfer(if short { arrays.min(8) } else { arrays }, shape, ranks, &dim, place, direction);
-            let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
+            let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50, maps_files: false };
             let planner = Planner { profile: &built_in, machine, strategies: &Strategy::ALL };
             let mut times: Vec<Duration> = Vec::new();
             let mut chosen = None;
@@ -153,7 +153,7 @@ fn main() {
     ];
     for case in open {
         for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
-            let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
+            let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50, maps_files: false };
             shaped(&Planner { profile: &built_in, machine, strategies: &Strategy::ALL }, case.clone(), ranks);
         }
     }

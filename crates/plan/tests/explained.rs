@@ -41,7 +41,7 @@ fn whole(stored: Stored, dims: &[Dim], direction: Direction) -> Arc<Transfer> {
 
 fn chosen(transfer: &Arc<Transfer>, strategy: Option<Strategy>, subchunk_bytes: Option<u64>) -> Choice {
     let hints = Preference { strategy, subchunk_bytes, servers: Some(2), ..Preference::default() };
-    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 4, cores_per_node: 4 });
+    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 4, cores_per_node: 4, maps_files: false });
     Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, &hints, &|_| None).unwrap()
 }
 
@@ -219,7 +219,8 @@ fn what_is_shown_is_bounded() {
         .collect();
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 1000, policies: Policies::default() });
     let given = Parameters { servers: (0..1000).rev().collect(), subchunk_bytes: 1 << 16, ..Parameters::default() };
-    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 1000, cores_per_node: 4 });
+    let (profile, machine) =
+        (profile::built_in(), Machine { ranks_per_node: 1000, cores_per_node: 4, maps_files: false });
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     let price = planner.price(&transfer, &given, &|_| None, Effort::QUICK);
     let (why, candidates, refused) = ("to see how it looks".into(), Vec::new(), Vec::new());

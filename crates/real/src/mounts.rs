@@ -37,6 +37,11 @@ impl Kind {
     }
 }
 
+/// Whether a kind of file system, which may be followed by where it is mounted, is on a disk or in memory of one host.
+pub fn is_of_one_host(kind: &str) -> bool {
+    kind.split(' ').next().is_some_and(|name| AT_HAND.contains(&name))
+}
+
 /// What is mounted where; of what was mounted at one place one over another, the last.
 type Mounts = HashMap<PathBuf, Kind>;
 

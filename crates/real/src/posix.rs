@@ -2,6 +2,7 @@
 
 pub(crate) mod at_hand;
 mod at_once;
+mod cached;
 mod coalescing;
 mod content;
 mod direct;
@@ -9,6 +10,8 @@ mod files;
 mod grounds;
 mod handle;
 mod job;
+mod lost_pages;
+mod mapped;
 mod pieces;
 mod queue;
 mod replacing;
@@ -16,16 +19,19 @@ mod set;
 mod sieve;
 mod syncing;
 mod whole_reader;
+mod windows;
 
 use crate::doing::done;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::mpsc::{Receiver, Sender, channel};
 use crate::sync::{Mutex, MutexGuard, lock, thread};
 use crate::wire::Bell;
+pub(crate) use content::CHECKED_BLOCK_BYTES;
 use files::Files;
 pub(crate) use handle::passes_cache;
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Root, Store, Ticket};
 use job::{Answers, Finished};
+pub use mapped::{MAPPED_BYTES_MIN, maps_files};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -144,6 +150,11 @@ impl PosixStore {
     /// what that takes by itself.
     pub fn sends_on(&mut self, sends_on: bool) {
         self.sends_on.store(sends_on, Ordering::Relaxed);
+    }
+
+    /// Reads by calls, for those who measure what these take.
+    pub fn reads_by_calls(&mut self) {
+        lock(&self.files).maps = false;
     }
 
     /// Has no core for a thread beside the caller's, who then does more by himself.
@@ -349,8 +360,8 @@ mod tests {
             std::fs::write(array.join("c"), [7; 20]).unwrap();
         }
         let file_system = std::fs::File::open(&path).unwrap();
-        let cached = || at_once::is_cached(&std::fs::File::open(second.join("c")).unwrap());
-        let at_hand = at_hand::holds(&file_system) && at_once::mount_of(&file_system).is_some() && cached();
+        let is_cached = || cached::is_all_cached(&std::fs::File::open(second.join("c")).unwrap());
+        let at_hand = at_hand::holds(&file_system) && at_once::mount_of(&file_system).is_some() && is_cached();
         let root = |array: &Path, hash| {
             let metadata = array.join("zarr.json").to_string_lossy().into();
             Root { proofs: vec![Proof::Contents(metadata, hash)], ..Root::new(array.to_string_lossy()) }

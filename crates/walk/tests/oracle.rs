@@ -52,7 +52,7 @@ impl Default for BuiltIn {
 /// A random strategy that can do the transfer, with random parameters; now and then what the planner chooses.
 fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut Shares) -> Parameters {
     if random.u8(0..8) == 0 {
-        let machine = Machine { ranks_per_node: random.u32(1..5), cores_per_node: random.u32(1..5) };
+        let machine = Machine { ranks_per_node: random.u32(1..5), cores_per_node: random.u32(1..5), maps_files: false };
         let hints = Preference { subchunk_bytes: random.bool().then_some(128), ..Preference::default() };
         let planner = Planner { profile: &shares.profile.0, machine, strategies: &Strategy::ALL };
         return planner.choose(transfer, &hints, &|_| None).expect("the planner finds a strategy").parameters;

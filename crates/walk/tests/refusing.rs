@@ -193,7 +193,8 @@ fn orders_that_are_none() {
 
 #[test]
 fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
-    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: RANKS, cores_per_node: 2 });
+    let (profile, machine) =
+        (profile::built_in(), Machine { ranks_per_node: RANKS, cores_per_node: 2, maps_files: false });
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     for strategy in Strategy::ALL {
         let hints = Preference {

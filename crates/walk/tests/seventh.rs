@@ -75,7 +75,7 @@ fn transfer() -> Arc<Transfer> {
 #[test]
 fn planner_explain_and_help_know_those_that_they_are_given() {
     let (profile, transfer) = (profile::built_in(), transfer());
-    let machine = Machine { ranks_per_node: 4, cores_per_node: 4 };
+    let machine = Machine { ranks_per_node: 4, cores_per_node: 4, maps_files: false };
     for strategies in [Strategy::ALL.to_vec(), seven(), vec![SEVENTH]] {
         let known = strategies.contains(&SEVENTH);
         let planner = Planner { profile: &profile, machine, strategies: &strategies };

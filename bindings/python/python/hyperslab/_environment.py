@@ -60,6 +60,12 @@ VARIABLES = (
         "With `0`, ranks on one node exchange messages and never read each other's memory.",
     ),
     Variable(
+        "HYPERSLAB_MAPPED",
+        "`0`",
+        "files on this host are mapped",
+        "With `0`, what the system's cache holds of a file is read by calls, and never out of a mapping of the file.",
+    ),
+    Variable(
         "HYPERSLAB_MPI_ABI",
         "`mpich`, `openmpi` or `standard`",
         "recognised by itself",

@@ -11,7 +11,7 @@ use super::{ArrayWrite, Store};
 use crate::error::{Error, format_fault};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::pinned::Pinned;
-use crate::planning::{Shaped, decided};
+use crate::planning::{Shaped, Whereabouts, decided};
 use crate::said::{NOT_GIVEN, quoted};
 use crate::selection::Sections;
 use hyperslab_collective::naming::check_name;
@@ -285,11 +285,6 @@ impl Store {
         store
     }
 
-    /// Absolute name of what it is about, which is hidden until it is published.
-    pub(super) fn place(&self) -> String {
-        self.directory().full(self.base().trim_end_matches('/'))
-    }
-
     /// Chooses how to carry out a transfer of this store.
     pub(super) fn decided(
         &self,
@@ -298,7 +293,9 @@ impl Store {
         shaped: &Shaped,
     ) -> Result<Decision, Fault> {
         let preference = set_aside(&self.options.preference, transfer.index_bytes());
-        decided(self.comm.plans(), &self.place(), transfer, &preference, self.held, laid, shaped)
+        let (directory, base) = (self.directory(), self.base());
+        let at = Whereabouts { names: &*directory, name: base.trim_end_matches('/') };
+        decided(self.comm.plans(), at, transfer, &preference, self.held, laid, shaped)
     }
 }
 

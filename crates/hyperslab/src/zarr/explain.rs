@@ -271,7 +271,7 @@ mod tests {
             direction: Direction::Write,
             servers: None,
             hints: Preference::default(),
-            machine: Machine { ranks_per_node: 4, cores_per_node: 4 },
+            machine: Machine { ranks_per_node: 4, cores_per_node: 4, maps_files: false },
             limits: Limits::default(),
         }
     }

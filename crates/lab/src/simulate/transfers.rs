@@ -3,12 +3,14 @@
 use super::array::{asks, local, owned};
 use super::spec::{Array, RANKS_MAX, SimulationSpec, TransferSpec, WhatIf};
 use crate::imagined::ChosenCall;
+use hyperslab::profile::machine;
 use hyperslab::{Error, LocalArray};
 use hyperslab_layout::{Durability, Object, Policies, View};
+use hyperslab_plan::profile::Nodes;
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
-    Candidate, Direction, Effort, Exchange, Facts, Machine, Memory, MemoryLayout, Parameters, Planner, Preference,
-    Price, Strategy, Transfer, TransferArray,
+    Candidate, Direction, Effort, Exchange, Facts, Memory, MemoryLayout, Parameters, Planner, Preference, Price,
+    Strategy, Transfer, TransferArray,
 };
 use hyperslab_sim::{Part, Size, disk_order};
 use hyperslab_world::Exposed;
@@ -49,8 +51,8 @@ pub(super) struct Chosen<'a> {
 impl Chosen<'_> {
     /// That of a call on a store, on a machine of this profile.
     pub(super) fn on_store<'a>(stage: usize, call: &'a ChosenCall, profile: &Profile) -> Chosen<'a> {
-        let nodes = &profile.nodes;
-        let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
+        let Nodes { ranks_per_node, cores_per_node } = profile.nodes;
+        let machine = machine(profile, (ranks_per_node, cores_per_node));
         let (transfer, parameters) = (&call.transfer, &call.decision.parameters);
         let planner = Planner { profile, machine, strategies: &Strategy::ALL };
         let price = planner.price(transfer, parameters, &|_| None, Effort::CAREFUL);
@@ -193,8 +195,8 @@ fn decide(
         server_ranks: asked.servers.clone().or_else(|| (size.servers > 0).then(dedicated)),
         ..Preference::default()
     };
-    let nodes = &profile.nodes;
-    let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
+    let Nodes { ranks_per_node, cores_per_node } = profile.nodes;
+    let machine = machine(profile, (ranks_per_node, cores_per_node));
     let refused = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
     let planner = Planner { profile, machine, strategies: &Strategy::ALL };
     let choice = planner.choose(transfer, &hints, memory).map_err(refused)?;

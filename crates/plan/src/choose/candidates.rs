@@ -65,7 +65,8 @@ pub(super) fn first(
         None => servers::spread(hints.servers.unwrap_or_else(|| servers::usual(transfer, machine)), transfer.ranks),
     };
     if transfer.direction == Direction::Read {
-        parameters.direct_run_bytes = READ_RUN_BYTES;
+        // What is mapped is copied by the processor, however short its runs are.
+        parameters.direct_run_bytes = if machine.maps_files { 1 } else { READ_RUN_BYTES };
     }
     parameters.buffer_bytes_max = budget((transfer.ranks, machine), hints, &parameters);
     let spec = strategy.spec();

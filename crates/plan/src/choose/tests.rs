@@ -25,8 +25,13 @@ fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, di
 }
 
 fn choose(transfer: &Arc<Transfer>, hints: &Preference) -> Result<Choice, Infeasible> {
+    choose_where(transfer, hints, false)
+}
+
+/// The same where reads may copy out of mappings.
+fn choose_where(transfer: &Arc<Transfer>, hints: &Preference, maps_files: bool) -> Result<Choice, Infeasible> {
     let profile = built_in();
-    let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
+    let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2, maps_files };
     Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, hints, &|_| None)
 }
 
@@ -47,6 +52,23 @@ fn what_is_known_to_be_best_on_one_node_is_chosen() {
     assert!(assembled(strategy(&[4], &[Dim::Whole, Dim::Whole, Dim::Cyclic(1)], None, Direction::Write)));
     // Chunks that ranks share have one owner each.
     assert!(assembled(strategy(&[2, 2, 2], &BLOCKS, Some(&[200, 200, 100]), Direction::Write)));
+}
+
+#[test]
+fn what_the_cache_holds_of_files_on_this_host_is_read_straight_into_arrays() {
+    let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Read);
+    let mapped = choose_where(&asked, &Preference::default(), true).unwrap();
+    assert_eq!((mapped.parameters.strategy, mapped.parameters.direct_run_bytes), (Strategy::INDEPENDENT, 1));
+    let called = choose(&asked, &Preference::default()).unwrap();
+    assert!(called.parameters.direct_run_bytes > 1 && called.price.whole_ns() > 1.2 * mapped.price.whole_ns());
+    // Few elements of each page are better read by calls.
+    let sparse =
+        transfer(&[512, 512, 4096], &[1, 1, 2], &[Dim::Whole, Dim::Whole, Dim::Cyclic(1)], None, Direction::Read);
+    let mut ask = sparse.asks[0].clone();
+    ask.section.dims[2] = ask.section.dims[2].every(2048);
+    let sparse = Arc::new(Transfer { asks: vec![ask], ..Transfer::clone(&sparse) });
+    let price = |maps_files| choose_where(&sparse, &Preference::default(), maps_files).unwrap().price.whole_ns();
+    assert!(price(true) >= 0.99 * price(false));
 }
 
 #[test]
@@ -102,7 +124,7 @@ fn what_comes_again_is_looked_at_for_longer() {
     let profile = built_in();
     let planner = Planner {
         profile: &profile,
-        machine: Machine { ranks_per_node: 8, cores_per_node: 2 },
+        machine: Machine { ranks_per_node: 8, cores_per_node: 2, maps_files: false },
         strategies: &Strategy::ALL,
     };
     let mut better = 0;
@@ -173,7 +195,7 @@ fn who_handles_storage_shares_the_memory_of_a_node() {
 #[test]
 fn what_comes_again_is_done_as_before_where_new_memory_costs_nothing() {
     let profile = Profile { measured: None, ..built_in() };
-    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2, maps_files: false };
     for direction in [Direction::Write, Direction::Read] {
         for (mesh, chunk) in [([2, 2, 2], None), ([8, 1, 1], None), ([2, 2, 2], Some(&[200, 200, 100][..]))] {
             let asked = transfer(&[512, 512, 256], &mesh, &BLOCKS, chunk, direction);
@@ -221,7 +243,7 @@ fn past_cache(rates: (Option<f64>, Option<f64>), transfer: &Arc<Transfer>, hints
     let mut profile = built_in();
     let files = &mut profile.measured.as_mut().unwrap().files;
     (files.direct_write_rate, files.direct_read_rate) = rates;
-    let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
+    let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2, maps_files: false };
     Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, hints, &|_| None).unwrap()
 }
 
@@ -335,7 +357,7 @@ fn chunks_go_through_the_cache_where_files_are_real_or_something_is_coded() {
     assert_eq!(following_disk(&past_cache(FAST, &plain, &Preference::default())), 0);
     let mut imagined = built_in();
     imagined.measured = None;
-    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2, maps_files: false };
     let planner = Planner { profile: &imagined, machine, strategies: &Strategy::ALL };
     let on = |transfer| following_disk(&planner.choose(transfer, &Preference::default(), &|_| None).unwrap());
     assert!(on(&plain) > 0);
@@ -362,7 +384,7 @@ fn servers_with_disks_move_what_lies_on_their_own() {
     starfish.measured = None;
     starfish.storage.servers.layout = crate::profile::Layout::Ranks { unit_bytes: 8 << 10 };
     starfish.storage.disk = crate::profile::Disk::Hp97560;
-    let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+    let machine = Machine { ranks_per_node: 1, cores_per_node: 1, maps_files: false };
     let asked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
     let hints = Preference { servers: Some(4), ..Preference::default() };
     let choice =
@@ -385,7 +407,7 @@ fn asking_where_files_lie_costs_something() {
 #[test]
 fn nodes_that_are_not_full_have_their_own_servers() {
     let asked = transfer(&[512, 512, 256], &[12, 1, 1], &BLOCKS, None, Direction::Write);
-    let machine = Machine { ranks_per_node: 8, cores_per_node: 8 };
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 8, maps_files: false };
     let some = |wanted| servers::some(&asked, machine, wanted);
     let of = |ranks: &[u32]| Arc::<[u32]>::from(ranks);
     // At equal distances, both of two servers would be on the first node.
@@ -424,7 +446,7 @@ fn ranks_that_hold_what_they_serve_are_tried() {
     let mut profile = built_in();
     profile.measured = None;
     profile.network.link_rate = 50e6;
-    let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+    let machine = Machine { ranks_per_node: 1, cores_per_node: 1, maps_files: false };
     let hints = Preference { strategy: Some(Strategy::TWO_PHASE), servers: Some(4), ..Preference::default() };
     let choose = || {
         Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(&columns, &hints, &|_| None).unwrap()
@@ -437,7 +459,7 @@ fn ranks_that_hold_what_they_serve_are_tried() {
 fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), hints: &Preference) -> Taken {
     let profile = built_in();
     let distribution = Distribution::new(shape, mesh, dims).unwrap();
-    let machine = Machine { ranks_per_node: distribution.ranks() as u32, cores_per_node: 2 };
+    let machine = Machine { ranks_per_node: distribution.ranks() as u32, cores_per_node: 2, maps_files: false };
     let first = hyperslab_layout::natural_chunks(&distribution, 8, 32 << 20);
     let ladders = hyperslab_layout::near_shapes(shape, &first, 8, (1 << 20, 32 << 20));
     let uses = |chunk: &[u64]| {

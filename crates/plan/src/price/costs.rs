@@ -8,7 +8,7 @@ use super::work::Request;
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Sequence};
-use crate::transfer::{Direction, Transfer, TransferArray};
+use crate::transfer::{Direction, PAGE_BYTES, Transfer, TransferArray};
 
 /// Children of a rank in the tree of an agreement.
 const ARITY: u32 = 4;
@@ -41,7 +41,7 @@ const OUT_OF_STEP: f64 = 2.0;
 /// 1.55 times as long as the best that goes through the cache.
 const UNDER_WAY: f64 = 1.3;
 /// Longest requests through the cache that a rank of this machine carries out on its own thread, by which it moves data,
-/// too, although a core is free for another thread \[B\].
+/// too, although a core is free for another thread; and shortest reads that go by way of a mapping \[B\].
 const OWN_THREAD_BYTES: u64 = 256 << 10;
 /// Runs of memory from which on a chunk with a checksum is read straight into them \[B\].
 const CHECKED_RUN_BYTES: u64 = 8 << 10;
@@ -176,8 +176,8 @@ impl<'a> Costs<'a> {
 
     /// What copies on a rank take: lines of its cache come while the processor is busy with runs.
     pub(super) fn copied_ns(&self, copied: Copied) -> f64 {
-        let runs_ns = self.runs_ns(copied.runs, copied.words, copied.planes);
-        self.copy_ns(copied.bytes, 0) + runs_ns.max(self.part_lines_ns(copied.part_lines))
+        let Copied { bytes, runs, words, planes, part_lines } = copied;
+        self.copy_ns(bytes, 0) + self.runs_ns(runs, words, planes).max(self.part_lines_ns(part_lines))
     }
 
     /// What runs of a copy cost besides their bytes; so many of them are words, in so many planes.
@@ -312,6 +312,7 @@ impl<'a> Costs<'a> {
             Some(measured) => match direct_rate(&measured.files, request) {
                 Some(rate) => self.past_cache_at_hand(&measured.files, request, rate),
                 None if request.checked && !request.write => self.checked_at_hand(&measured.files, request),
+                None if self.is_mapped(request) => self.mapped(&measured.files, request),
                 None => at_hand(&measured.files, request),
             },
             None => self.imagined(request, spread),
@@ -340,6 +341,22 @@ impl<'a> Costs<'a> {
         Stored { cpu_ns, wall_ns: asked_ns + answered + disk_ns, lock_ns, disk_ns, ..Stored::default() }
     }
 
+    /// Whether a read copies out of mappings: where a line of the processor's cache is wanted of each page, or more.
+    fn is_mapped(&self, request: &Request) -> bool {
+        self.maps(request.copied.bytes) && request.gaps / (PAGE_BYTES / LINE_BYTES) <= request.bytes
+    }
+
+    /// A read by way of a mapping, which the processor copies as it does between arrays.
+    fn mapped(&self, costs: &Files, request: &Request) -> Stored {
+        let named = if request.file.is_none() { costs.open_ns } else { 0.0 };
+        let call = named + costs.read_ns + self.copied_ns(request.copied);
+        Stored { cpu_ns: call, wall_ns: call, ..Stored::default() }
+    }
+
+    fn maps(&self, bytes: u64) -> bool {
+        self.priced.machine.maps_files && bytes >= OWN_THREAD_BYTES
+    }
+
     /// A whole chunk, whose checksum is compared: what goes to short runs of memory is read ahead and copied; long runs have
     /// a call each.
     fn checked_at_hand(&self, costs: &Files, request: &Request) -> Stored {
@@ -349,7 +366,8 @@ impl<'a> Costs<'a> {
         } else {
             (runs - 1) as f64 * costs.read_range_ns
         };
-        let call = costs.open_ns + costs.read_ns + request.bytes as f64 * 1e9 / costs.read_rate + to_runs_ns;
+        let rate = if self.maps(request.bytes) { self.profile().processor.copy_rate } else { costs.read_rate };
+        let call = costs.open_ns + costs.read_ns + request.bytes as f64 * 1e9 / rate + to_runs_ns;
         Stored { cpu_ns: call, wall_ns: call, ..Stored::default() }
     }
 

@@ -12,6 +12,8 @@ pub struct Machine {
     pub ranks_per_node: u32,
     /// Cores that they share.
     pub cores_per_node: u32,
+    /// Whether reads copy what the system's cache holds out of mappings of files, as they do on file systems of this host.
+    pub maps_files: bool,
 }
 
 /// A part of the time of a transfer, as a rank lives through it.

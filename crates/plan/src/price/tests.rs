@@ -80,7 +80,7 @@ fn panda() -> Parameters {
 }
 
 fn careful(profile: &Profile, transfer: &Arc<Transfer>) -> Price {
-    let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+    let machine = Machine { ranks_per_node: 1, cores_per_node: 1, maps_files: false };
     Pricing::new(Priced { profile, machine }, transfer, &|_| None).price(&panda(), Effort::CAREFUL)
 }
 
@@ -125,7 +125,8 @@ fn cores_are_shared() {
     let mut profile = round_numbers();
     profile.storage.disk = Disk::Instant;
     let parameters = Parameters { servers: [0, 1].into(), ..panda() };
-    let priced = Priced { profile: &profile, machine: Machine { ranks_per_node: 3, cores_per_node: 1 } };
+    let priced =
+        Priced { profile: &profile, machine: Machine { ranks_per_node: 3, cores_per_node: 1, maps_files: false } };
     let transfer = arrays(64);
     let price = Pricing::new(priced, &transfer, &|_| None).price(&parameters, Effort::CAREFUL);
     let [server, cores] = [Resource::Server, Resource::Cores].map(|one| price.resources[one as usize]);
@@ -149,7 +150,7 @@ fn odd_numbers_make_odd_prices_and_no_panic() {
             continue;
         }
         for ranks_per_node in [0, 1, 1000] {
-            let machine = Machine { ranks_per_node, cores_per_node: 0 };
+            let machine = Machine { ranks_per_node, cores_per_node: 0, maps_files: false };
             let priced = Priced { profile: &odd, machine };
             let price = Pricing::new(priced, &transfer, &|_| None).price(&parameters, Effort::QUICK);
             assert!(price.ns().is_finite() && price.ns() > 0.0, "{strategy}: {price:?}");
@@ -229,7 +230,7 @@ fn a_careful_look_sees_each_byte_once() {
             continue;
         }
         let class = &classes::of(&transfer, &|_| None)[0];
-        let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+        let machine = Machine { ranks_per_node: 1, cores_per_node: 1, maps_files: false };
         let memories = Memories::new(class, &|_| None, Priced { profile: &built_in(), machine });
         let look = Look::at(class, &parameters, &memories, Effort::CAREFUL, true);
         let shares = (look.share, look.most);
@@ -257,7 +258,7 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let (strategy, servers) = (Strategy::ALL[case / 4], (0..8).collect());
         let parameters = Parameters { strategy, servers, subchunk_bytes: 16 << 10, ..Parameters::default() };
         let class = &classes::of(&transfer, &|_| None)[0];
-        let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+        let machine = Machine { ranks_per_node: 1, cores_per_node: 1, maps_files: false };
         let memories = Memories::new(class, &|_| None, Priced { profile: &built_in(), machine });
         let look = Look::at(class, &parameters, &memories, Effort::QUICK, true);
         let shares = (look.share, look.most);
@@ -283,7 +284,7 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
         policies: Policies::of(Durability::Now),
     });
     let profile = built_in();
-    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2, maps_files: false };
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     let sync = |strategy, servers: u32, exchange| {
         let servers = (0..servers).collect();
@@ -310,7 +311,7 @@ fn halves_of_rows(direction: Direction, shape: [u64; 2], stored: Stored) -> Pric
     let ask = TransferArray { name: "a".into(), section, spread, memory, stored };
     let policies = Policies::of(Durability::Now);
     let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 2, policies });
-    let (profile, machine) = (built_in(), Machine { ranks_per_node: 2, cores_per_node: 2 });
+    let (profile, machine) = (built_in(), Machine { ranks_per_node: 2, cores_per_node: 2, maps_files: false });
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     let parameters = Parameters { strategy: Strategy::INDEPENDENT, ..Parameters::default() };
     planner.price(&transfer, &parameters, &|_| None, Effort::CAREFUL)
@@ -409,7 +410,7 @@ fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f6
     let strategy = Strategy::SERVER_DIRECTED;
     let parameters =
         Parameters { strategy, servers: servers.into(), slots: 2, subchunk_bytes: ROUND, ..Parameters::default() };
-    let machine = Machine { ranks_per_node: 4, cores_per_node };
+    let machine = Machine { ranks_per_node: 4, cores_per_node, maps_files: false };
     let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
     price.price(&parameters, Effort::CAREFUL).moving_ns() / MS
 }
@@ -464,7 +465,7 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     let ask = TransferArray { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer =
         Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, policies: Policies::default() });
-    let machine = Machine { ranks_per_node: 2, cores_per_node: 8 };
+    let machine = Machine { ranks_per_node: 2, cores_per_node: 8, maps_files: false };
     let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
     for effort in [Effort::QUICK, Effort::CAREFUL] {
         let parameters = Parameters { strategy: Strategy::INDEPENDENT, ..Parameters::default() };
@@ -481,7 +482,7 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
 #[test]
 fn what_few_of_many_sharers_handle_costs_what_they_do() {
     let profile = built_in();
-    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2, maps_files: false };
     let element = ElementType::native(Kind::Float64);
     for (rows, mesh) in [(3u64, [1u64, 8]), (3, [8, 1]), (5, [1, 8]), (7, [2, 4])] {
         let shape = vec![rows * 32, 1024];
@@ -525,7 +526,7 @@ fn who_makes_new_arrays_waits_for_others_in_their_group_alone() {
     };
     let asks = (0..128).map(ask).collect();
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 2, policies: Policies::default() });
-    let machine = Machine { ranks_per_node: 2, cores_per_node: 8 };
+    let machine = Machine { ranks_per_node: 2, cores_per_node: 8, maps_files: false };
     let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
     let of = |servers: &[u32]| {
         let parameters =

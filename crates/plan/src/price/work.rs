@@ -28,6 +28,8 @@ pub(super) struct Request {
     pub(super) file: Option<Object>,
     pub(super) write: bool,
     pub(super) bytes: u64,
+    /// What a copy out of the system's cache moves, straight to where it is wanted: of reads that compare no checksum.
+    pub(super) copied: Copied,
     /// Contiguous ranges of the object.
     pub(super) ranges: u64,
     /// What the ranges are joined of: runs that lie together in memory, too.
@@ -400,11 +402,16 @@ impl Reader<'_> {
         }
     }
 
-    /// How much memory this rank's part takes of the array that a copy goes to or comes from, with what is interleaved \[B\].
+    /// How much memory this rank's part takes of the array that a copy or a read goes to or comes from, with what is
+    /// interleaved \[B\].
     fn array_bytes(&self, action: &Action) -> u64 {
-        let Action::Copy { from, to, .. } = action else { return 0 };
         let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
-        let Some(array) = user(from).or(user(to)) else { return 0 };
+        let array = match action {
+            Action::Copy { from, to, .. } => user(from).or(user(to)),
+            Action::Read { to, .. } => user(to),
+            _ => None,
+        };
+        let Some(array) = array else { return 0 };
         let held = |axis: &Axis| match axis {
             Axis::Owned(set) | Axis::Folded(set, _) => set.len(),
             Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
@@ -446,7 +453,9 @@ impl Reader<'_> {
         };
         let each = there.element.bytes();
         let bytes = region.elements() * each;
-        let runs = nests(region, &here, there).map(|nest| nest.runs(each, each)).sum();
+        let mut moved = Moved::nothing(self.rank);
+        moved.add(region, &here, (there, false));
+        let (runs, copied) = (moved.runs, self.copied(action, moved));
         let (mut ranges, mut hull, mut stretches, mut short_gaps) = (0, (i64::MAX, i64::MIN), 0, 0);
         let mut further_folios = 0;
         for nest in nests(region, there, there) {
@@ -473,9 +482,22 @@ impl Reader<'_> {
             further_folios,
             stretches,
             short_gaps,
+            copied,
             ..Request::object(bytes, write, alone)
         };
         Some(Request { file, direct, at_page, replace, checked, kept, ..ranged })
+    }
+
+    /// What a copy moves out of the system's cache, where a read may be one: lines of the file are not changed.
+    fn copied(&self, action: &Action, mut moved: Moved) -> Copied {
+        let mut copied = Copied::default();
+        if let Action::Read { to, whole: None, part: None, direct: false, .. } = action {
+            moved.slot_part_lines = moved.slot_part_lines.div_ceil(2);
+            let straight = matches!(to, Place::User(_));
+            let part_lines = if straight { self.memories.part_lines(&moved, self.array_bytes(action)) } else { 0 };
+            copied.add(&moved, part_lines);
+        }
+        copied
     }
 
     /// The object of an encoded chunk, where it holds others, too.

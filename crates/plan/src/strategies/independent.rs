@@ -10,7 +10,7 @@ use crate::price::Machine;
 use crate::program::{Action, After, Place};
 use crate::strategy::{Parameters, READ_RUN_BYTES, Spec};
 use crate::transfer::{Direction, Transfer, TransferArray};
-use hyperslab_layout::{Region, View, dense_strides, nests};
+use hyperslab_layout::{Nest, Region, View, dense_strides, nests};
 use std::sync::Arc;
 
 /// Subchunks of ranks that write to a file whose lock they share: what they copy into a buffer before they have the lock leaves
@@ -29,8 +29,9 @@ pub(super) const SPEC: Spec = Spec {
     besides: kept,
     variants: |at| {
         let usual = Parameters::default().direct_run_bytes;
-        let other = if at.direct_run_bytes == READ_RUN_BYTES { usual } else { READ_RUN_BYTES };
-        vec![Parameters { direct_run_bytes: other, ..at.clone() }]
+        let others = [READ_RUN_BYTES, usual].into_iter().filter(|&bytes| bytes > at.direct_run_bytes || bytes < usual);
+        let others = others.filter(|&bytes| bytes != at.direct_run_bytes);
+        others.map(|direct_run_bytes| Parameters { direct_run_bytes, ..at.clone() }).collect()
     },
     ..Spec::OWN
 };
@@ -90,13 +91,22 @@ impl Exactly {
             return false;
         }
         let there = target(placed.ask(), &placed.unit).1;
-        let run = |nest: hyperslab_layout::Nest| {
+        let run = |nest: Nest| {
             let bytes = here.element.bytes();
             let runs = nest.loops.last().filter(|l| l.a == bytes as i64 && l.b == bytes as i64);
             runs.map_or(bytes, |l| l.count * bytes)
         };
-        nests(region, here, &there).map(run).min().is_some_and(|shortest| shortest >= self.direct_run_bytes)
+        let found = nests(region, here, &there).map(|nest| (!is_transposed(&nest)).then(|| run(nest)));
+        let shortest = found.min().flatten();
+        shortest.is_some_and(|shortest| shortest >= self.direct_run_bytes)
     }
+}
+
+/// Whether what lies side by side on one side lies far apart on the other.
+fn is_transposed(nest: &Nest) -> bool {
+    let loops = || nest.loops.iter().filter(|l| l.count > 1);
+    let (a, b) = (loops().min_by_key(|l| l.a.unsigned_abs()), loops().min_by_key(|l| l.b.unsigned_abs()));
+    a != b
 }
 
 /// Moves a piece of a file through a slot that holds just the piece, in the order of the file.

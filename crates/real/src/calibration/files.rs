@@ -2,7 +2,7 @@
 
 use super::copies::touched;
 use super::turns::{Case, Effort, Series, Turns};
-use crate::posix::passes_cache;
+use crate::posix::{CHECKED_BLOCK_BYTES, passes_cache};
 use crate::wire::Bell;
 use crate::{Directory, PosixStore};
 use hyperslab_layout::{Durability, ElementType, Kind, Object, Region, View};
@@ -27,8 +27,6 @@ const GATHERED: [u64; 4] = [256, 1 << 10, 4 << 10, 32 << 10];
 const RANGES: u64 = 256;
 const RANGE_BYTES: u64 = 4 << 10;
 const RANGES_APART: u64 = 3;
-/// Requests out of memory that stays in the processor's cache \[B\].
-const KEPT_BYTES: u64 = 256 << 10;
 /// Direct requests \[B\]: the shortest that the store does not send through it, and one of a common subchunk.
 const DIRECT_SHORT: u64 = 64 << 10;
 const DIRECT_LONG: u64 = 2 << 20;
@@ -118,7 +116,8 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
             cases.push(Case::new(kernel, &at, move || bench.borrow_mut().cached(how)));
         }
     }
-    let how = How { kept: true, ..How::cached(true, KEPT_BYTES, bytes) };
+    // Out of memory that stays in the processor's cache.
+    let how = How { kept: true, ..How::cached(true, CHECKED_BLOCK_BYTES, bytes) };
     let at = [("bytes", how.request as f64)];
     cases.push(Case::new("write-kept", &at, move || bench.borrow_mut().cached(how)));
     for (kernel, write) in [("write-ranges", true), ("read-ranges", false)] {
@@ -180,6 +179,7 @@ impl Bench {
         let mut store = PosixStore::new(bell.clone());
         store.enter([Root::new(names.full(""))].into());
         store.sends_on(false);
+        store.reads_by_calls();
         Ok(Bench { store, bell, names, memory, ticket: 0 })
     }
 

@@ -6,7 +6,9 @@
 //! bytes that are not in the cache, are left to the worker.
 
 use super::content::Source;
+use super::mapped;
 use super::sieve::Sieve;
+use super::windows;
 use crate::doing::done;
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Moves, Outcome};
@@ -30,7 +32,14 @@ pub(super) const BYTES_MAX: Most = Most { read: 256 << 10, write: 256 << 10 };
 pub(super) const CROWDED_BYTES_MAX: Most = Most { read: 64 << 20, write: 4 << 20 };
 
 /// Reads from a file, if that needs no waiting; `None` when the worker shall do it, who may meet parts of it again.
-pub(super) fn read(file: &File, moves: &Moves) -> Option<Outcome> {
+pub(super) fn read(file: &File, moves: &Moves, maps: bool) -> Option<Outcome> {
+    let mapped = if maps { mapped::read(file, moves) } else { None };
+    if let Some(mappings) = mapped {
+        return Some(done(moves.bytes(), mappings));
+    }
+    if moves.bytes() > BYTES_MAX.read && windows::are_worth_it(moves) {
+        return None;
+    }
     let mut sieve = Sieve::of_cached(file);
     for nest in moves.nests() {
         let each = try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
@@ -84,20 +93,6 @@ fn found(path: &Path, flags: i32) -> Option<File> {
     Some(unsafe { File::from_raw_fd(descriptor) })
 }
 
-/// Whether all of a file is in the system's cache, so that reading it does not wait for its disk (cachestat(2), Linux 6.5). It may
-/// leave the cache meanwhile, and then that disk is waited for.
-pub(super) fn is_cached(file: &File) -> bool {
-    let Ok(length) = file.metadata().map(|metadata| metadata.len()) else { return false };
-    // From where on, and how far; then how many pages are there, dirty, on their way, gone, and gone of late. The number of the
-    // call, which is the same on all processors, the library of C does not name.
-    let (range, mut pages) = ([0, length], [0u64; 5]);
-    // SAFETY: both places are valid for the call, and as large as it takes them to be; no flags.
-    let failed = unsafe { libc::syscall(451, file.as_raw_fd(), &raw const range, &raw mut pages, 0) };
-    // SAFETY: asks the system for a number.
-    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
-    failed == 0 && pages[0].saturating_mul(page) >= length
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,26 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_just_written_is_cached_and_one_with_holes_is_not() {
-        let path = std::env::temp_dir().join(format!("hyperslab-is-cached-{}", std::process::id()));
-        std::fs::write(&path, vec![1; 100_000]).unwrap();
-        let file = File::options().read(true).write(true).open(&path).unwrap();
-        let mut none = [0u64; 5];
-        // SAFETY: as in `is_cached`, of no bytes.
-        let known = unsafe { libc::syscall(451, file.as_raw_fd(), [0u64; 2].as_ptr(), &raw mut none, 0) };
-        assert_eq!(is_cached(&file), known == 0, "an older kernel knows nothing of it");
-        file.set_len(10_000_000).unwrap();
-        assert!(!is_cached(&file), "nobody has read what is behind");
-        std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
     fn what_is_cached_is_read_and_all_else_left_to_the_worker() {
         let path = std::env::temp_dir().join(format!("hyperslab-at-once-{}", std::process::id()));
         let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
         let memory = Memory::from_vec(vec![0; 5000]);
-        let at_once = |at, count| read(&open(&path)?, &moves(&memory, at, count));
+        let at_once = |at, count| read(&open(&path)?, &moves(&memory, at, count), true);
         let opened = File::open(&path).unwrap();
         assert_eq!(mount_at(&path), mount_of(&opened));
         assert_eq!(mount_at(path.parent().unwrap()), mount_of(&opened));

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 /// Runs shorter than this are collected before they are written, if others follow them in the file \[B\].
 const SHORT_RUN_BYTES: usize = 64 << 10;
 /// Runs shorter than this are copied in nests \[B\].
-const TINY_RUN_BYTES: u64 = 128;
+pub(super) const TINY_RUN_BYTES: u64 = 128;
 /// Runs from which on they are written from where they lie; shorter ones are copied together \[B\]. Measured with 1 MiB: 311
 /// us by runs of 512 B and 220 copied together, 222 and 215 with 1 KiB, 145 and 173 with 4 KiB; 131 in one run.
 const GATHERED_RUN_BYTES: usize = 2 << 10;

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Bytes that are written or read and checksummed while they are in the cache.
-pub(super) const CHECKED_BLOCK_BYTES: u64 = 256 << 10;
+pub(crate) const CHECKED_BLOCK_BYTES: u64 = 256 << 10;
 /// Objects whose bytes are put in order in memory that is kept for the next one \[B\].
 const KEPT_BYTES_MAX: u64 = 8 << 20;
 
@@ -109,6 +109,15 @@ impl Source {
         // SAFETY: the run was checked to lie inside the memory, which the request keeps alive; while the ticket is out,
         // the store alone writes to it. The buffer is not part of it.
         unsafe { std::ptr::copy_nonoverlapping(buffer.as_ptr(), self.address, self.bytes) }
+    }
+
+    /// Overwrites the run with what lies at an offset of other memory, which must not be part of it; `None` where that ends before.
+    pub(super) fn copy_out_of(&self, memory: &Memory, offset: u64) -> Option<()> {
+        let address = memory.holds(offset, offset + self.bytes as u64).then(|| memory.host_address())??;
+        // SAFETY: both ranges were checked to lie inside memories that are kept alive; while the ticket is out, the store alone
+        // writes to the run.
+        unsafe { std::ptr::copy_nonoverlapping((address + offset as usize) as *const u8, self.address, self.bytes) }
+        Some(())
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {

@@ -8,14 +8,12 @@
 
 use super::content::Source;
 use super::handle::{DirectFile, Handle};
-use super::pieces::PIECES_MAX;
+use super::pieces::{CALL_BYTES_MAX, PIECES_MAX};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Bytes of one call, so that an error is noticed and time passes in small steps \[B\].
-const CALL_BYTES_MAX: u64 = 8 << 20;
 /// Shorter stretches go through the cache \[B\], which turns many of them into few requests to the disk.
 const DIRECT_BYTES_MIN: u64 = 64 << 10;
 /// Bytes that are brought into alignment at once \[B\].

@@ -2,6 +2,7 @@
 
 use super::at_hand;
 use super::at_once;
+use super::cached::is_all_cached;
 use super::coalescing::CoalescingWriter;
 use super::content::Scratch;
 use super::direct::Way;
@@ -54,6 +55,8 @@ pub(super) struct Files {
     pub(super) advance: Arc<AtomicU64>,
     /// Whether the disk may begin with what shall be durable.
     pub(super) sends_on: Arc<AtomicBool>,
+    /// Whether reads may copy out of mappings.
+    pub(super) maps: bool,
     scratch: Scratch,
 }
 
@@ -72,6 +75,7 @@ impl Files {
             replacing: Successors::default(),
             advance,
             sends_on,
+            maps: true,
             scratch: Scratch::default(),
         }
     }
@@ -206,7 +210,7 @@ impl Files {
         let set = self.paths(object).1;
         for (number, handle) in files.into_iter().enumerate() {
             let share = set.map(|set| set.share(number));
-            let job = Job { handle, moves: moves.clone(), share, way, direct };
+            let job = Job { handle, moves: moves.clone(), share, way, direct, maps: self.maps };
             let answer = answer.clone();
             let queue = set.map_or(&self.direct, |set| set.queue(number, direct));
             queue.submit(Box::new(move || job.run(&answer)));
@@ -281,7 +285,7 @@ impl Files {
     /// Reads from a file, if that needs no waiting. One that is open is not opened again.
     pub(super) fn read_at_hand(&mut self, object: &Object, moves: &Moves) -> AtOnce {
         let path = self.found_at_hand(object)?;
-        at_once::read(&self.file(&path, false).ok()??.file, moves).map(Ok)
+        at_once::read(&self.file(&path, false).ok()??.file, moves, self.maps).map(Ok)
     }
 
     /// Writes to a file that is on this host; `None` where it is not, or not known to be.
@@ -348,7 +352,7 @@ impl Files {
         let path = self.path(object);
         let Some(handle) = self.file(&path, false)? else { return Ok(Outcome::Absent) };
         let bytes = moves.bytes();
-        let calls = Job { handle, moves, share: None, way: Way::Read, direct: false }.carry()?;
+        let calls = Job { handle, moves, share: None, way: Way::Read, direct: false, maps: self.maps }.carry()?;
         Ok(done(bytes, calls))
     }
 
@@ -415,7 +419,14 @@ impl Files {
         if length != total + 4 {
             return Err(doing.corrupt(&format!("{} B", total + 4), &format!("{length} B")));
         }
-        let job = Job { handle: handle.clone(), moves: moves.clone(), share: None, way: Way::Read, direct: false };
+        let job = Job {
+            handle: handle.clone(),
+            moves: moves.clone(),
+            share: None,
+            way: Way::Read,
+            direct: false,
+            maps: self.maps,
+        };
         let (calls, mut sum) = job.carry_summed(total)?;
         if hull(moves).1 == total {
             let mut stored = [0; 4];
@@ -429,7 +440,7 @@ impl Files {
     pub(super) fn read_part_at_hand(&mut self, object: &Object, moves: &Moves, total: u64) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let handle = self.file(&path, false).ok()??;
-        at_once::is_cached(&handle.file).then(|| self.read_part(object, moves, total))
+        is_all_cached(&handle.file).then(|| self.read_part(object, moves, total))
     }
 
     fn read_whole(&mut self, object: &Object, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
@@ -448,7 +459,7 @@ impl Files {
     pub(super) fn read_whole_at_hand(&mut self, object: &Object, moves: &Moves, checksum: bool) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let file = at_once::open(&path)?;
-        at_once::is_cached(&file).then(|| self.whole_of((&file, &path), moves, checksum))
+        is_all_cached(&file).then(|| self.whole_of((&file, &path), moves, checksum))
     }
 
     fn whole_of(&mut self, (file, path): (&File, &Path), moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
@@ -458,7 +469,8 @@ impl Files {
         if length != expected {
             return Err(doing.corrupt(&format!("{expected} B"), &format!("{length} B")));
         }
-        let reader = ChecksumReader::new(file, Doing { verb: "reading", path }, &mut self.scratch, checksum);
+        let reader =
+            ChecksumReader::new(file, Doing { verb: "reading", path }, &mut self.scratch, (checksum, self.maps));
         let (sum, calls) = reader.whole(moves)?;
         if let Some(found) = sum {
             let mut trailer = [0; 4];
@@ -507,7 +519,7 @@ impl Files {
         let path = self.found_at_hand(object)?;
         let file = at_once::open(&path)?;
         let bytes = within.of(file.metadata().ok()?.len()).1;
-        (bytes <= most && at_once::is_cached(&file)).then(|| self.get(object, within, bytes_max))
+        (bytes <= most && is_all_cached(&file)).then(|| self.get(object, within, bytes_max))
     }
 
     /// Closes files, but the few that were used last on this host: the next call may come to them again.

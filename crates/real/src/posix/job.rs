@@ -3,7 +3,9 @@
 use super::content::{CHECKED_BLOCK_BYTES, Source};
 use super::direct::{DirectWriter, Failure, Way};
 use super::handle::Handle;
+use super::mapped;
 use super::sieve::Sieve;
+use super::windows;
 use crate::doing::{Doing, done};
 use crate::stripes::Stripes;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -113,6 +115,8 @@ pub(super) struct Job {
     pub(super) share: Option<Share>,
     pub(super) way: Way,
     pub(super) direct: bool,
+    /// Whether a read may copy out of mappings.
+    pub(super) maps: bool,
 }
 
 impl Job {
@@ -124,15 +128,29 @@ impl Job {
     /// Moves the elements; tells how many calls that took.
     pub(super) fn carry(&self) -> Result<u64, Fault> {
         if self.way == Way::Read && !self.direct {
-            let mut sieve = Sieve::new(&self.handle.file);
-            self.each_run(|run, offset| sieve.add(run, offset))?;
-            sieve.flush().map_err(|failure| self.failed(failure))?;
-            return Ok(sieve.calls());
+            return self.read();
         }
         let mut writer = DirectWriter::new(&self.handle, self.way, self.direct);
         self.each_run(|run, offset| writer.add(run, offset))?;
         writer.flush().map_err(|failure| self.failed(failure))?;
         Ok(writer.calls())
+    }
+
+    fn read(&self) -> Result<u64, Fault> {
+        let file = &self.handle.file;
+        if self.share.is_none() {
+            let mapped = if self.maps { mapped::read(file, &self.moves) } else { None };
+            if let Some(mappings) = mapped {
+                return Ok(mappings);
+            }
+            if windows::are_worth_it(&self.moves) {
+                return windows::read(file, &self.moves, |failure| self.failed(failure));
+            }
+        }
+        let mut sieve = Sieve::new(file);
+        self.each_run(|run, offset| sieve.add(run, offset))?;
+        sieve.flush().map_err(|failure| self.failed(failure))?;
+        Ok(sieve.calls())
     }
 
     /// Moves elements of an object with so many bytes before its checksum; tells how many calls that took, and what they

@@ -5,6 +5,8 @@ use std::io;
 
 /// Pieces of one call; the system takes no more.
 pub(super) const PIECES_MAX: usize = 1024;
+/// Bytes of one call, so that an error is noticed and time passes in small steps \[B\].
+pub(super) const CALL_BYTES_MAX: u64 = 8 << 20;
 
 /// Moves all pieces, beginning at this offset of the file, by as many calls as that takes; `call` returns how many bytes it
 /// moved, or less than 0 with the system's error. The pieces are gone afterwards. Gives the number of calls.

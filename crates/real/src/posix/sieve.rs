@@ -5,16 +5,14 @@
 //! which stay in the cache.
 
 use super::content::{CHECKED_BLOCK_BYTES, Source};
-use super::pieces::{PIECES_MAX, in_calls};
+use super::pieces::{CALL_BYTES_MAX, PIECES_MAX, in_calls};
 use hyperslab_world::PartSum;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
 /// Longest gap that is read along \[B\]. A system call costs about as much as copying this.
-const GAP_BYTES_MAX: u64 = 4096;
-/// Bytes of one call, so that an error is noticed and time passes in small steps \[B\].
-const CALL_BYTES_MAX: u64 = 8 << 20;
+pub(super) const GAP_BYTES_MAX: u64 = 4096;
 
 /// Collects runs of a file in rising order and reads them together.
 pub(super) struct Sieve<'a> {

@@ -2,12 +2,12 @@
 
 use super::coalescing::is_in_order;
 use super::content::{CHECKED_BLOCK_BYTES, Scratch, Source, Sum};
+use super::mapped::Windows;
 use crate::doing::Doing;
 use hyperslab_pack::{copy, try_for_each_run};
 use hyperslab_world::{Fault, FaultKind, Moves};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 /// Runs shorter than this are read together with those around them and then copied: a call for each would take longer \[B\].
 const SHORT_RUN_BYTES: usize = 8 << 10;
@@ -15,6 +15,9 @@ const SHORT_RUN_BYTES: usize = 8 << 10;
 /// Reads an object from its start to its end.
 pub(super) struct ChecksumReader<'a> {
     file: &'a File,
+    /// Whether bytes may be copied out of mappings, and those.
+    maps: bool,
+    mapped: Option<Windows<'a>>,
     doing: Doing<'a>,
     scratch: &'a mut Scratch,
     /// Bytes of its elements.
@@ -28,14 +31,20 @@ pub(super) struct ChecksumReader<'a> {
 }
 
 impl<'a> ChecksumReader<'a> {
-    pub(super) fn new(file: &'a File, doing: Doing<'a>, scratch: &'a mut Scratch, summed: bool) -> ChecksumReader<'a> {
+    pub(super) fn new(
+        file: &'a File,
+        doing: Doing<'a>,
+        scratch: &'a mut Scratch,
+        (summed, maps): (bool, bool),
+    ) -> ChecksumReader<'a> {
         let sum = summed.then(Sum::default);
-        ChecksumReader { file, doing, scratch, bytes: 0, at: 0, ahead: 0..0, sum, calls: 0 }
+        ChecksumReader { file, maps, mapped: None, doing, scratch, bytes: 0, at: 0, ahead: 0..0, sum, calls: 0 }
     }
 
     /// Reads all elements; gives their checksum, if it is wanted, and the number of calls.
     pub(super) fn whole(mut self, moves: &Moves) -> Result<(Option<u32>, u64), Fault> {
         self.bytes = moves.bytes();
+        self.mapped = if self.maps { Windows::of(self.file, (0, self.bytes)) } else { None };
         if is_in_order(moves) {
             self.runs(moves)?;
         } else {
@@ -87,12 +96,21 @@ impl<'a> ChecksumReader<'a> {
 
     fn straight(&mut self, run: Source) -> io::Result<()> {
         for (_, block) in run.blocks(CHECKED_BLOCK_BYTES) {
-            block.read_at(self.file, self.at)?;
+            self.fill(block)?;
             self.sum.iter_mut().for_each(|sum| sum.add(block));
             self.at += block.length() as u64;
-            self.calls += 1;
         }
         Ok(())
+    }
+
+    /// Gives a run the bytes that were not read yet.
+    fn fill(&mut self, run: Source) -> io::Result<()> {
+        self.calls += 1;
+        if self.mapped.as_mut().is_some_and(|windows| windows.copy_to(&run, self.at).is_some()) {
+            return Ok(());
+        }
+        self.mapped = None;
+        run.read_at(self.file, self.at)
     }
 
     fn read_ahead(&mut self) -> io::Result<()> {
@@ -101,10 +119,10 @@ impl<'a> ChecksumReader<'a> {
         if staged.len() < length {
             staged.resize(length, 0);
         }
-        self.file.read_exact_at(&mut staged[..length], self.at)?;
-        self.sum.iter_mut().for_each(|sum| sum.add_bytes(&staged[..length]));
+        let ahead = Source::of(&mut staged[..length]);
+        self.fill(ahead)?;
+        self.sum.iter_mut().for_each(|sum| sum.add(ahead));
         self.ahead = 0..length;
-        self.calls += 1;
         Ok(())
     }
 }
