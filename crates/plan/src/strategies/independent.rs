@@ -29,8 +29,9 @@ pub(super) const SPEC: Spec = Spec {
     besides: kept,
     variants: |at| {
         let usual = Parameters::default().direct_run_bytes;
-        let others = [READ_RUN_BYTES, usual].into_iter().filter(|&bytes| bytes > at.direct_run_bytes || bytes < usual);
-        let others = others.filter(|&bytes| bytes != at.direct_run_bytes);
+        let shorter = (at.direct_run_bytes != READ_RUN_BYTES).then_some(READ_RUN_BYTES);
+        let longer = (at.direct_run_bytes < usual).then_some(usual);
+        let others = shorter.into_iter().chain(longer);
         others.map(|direct_run_bytes| Parameters { direct_run_bytes, ..at.clone() }).collect()
     },
     ..Spec::OWN
