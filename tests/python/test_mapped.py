@@ -66,7 +66,7 @@ def test_a_file_that_is_cut_short_while_ranks_read_it(mapped: str, tmp_path: Pat
     printed = run_ranks(2, "cut_short", tmp_path, 4.0, extra_environment={"HYPERSLAB_MAPPED": mapped})
     right, failed = map(int, re.findall(r"\d+", printed.splitlines()[-1]))
     assert right > 0, printed
-    assert failed > 0, f"it was never cut short within a read: {printed}"
+    assert failed > 0, f"it was never found cut short: {printed}"
 
 
 def test_signals_of_others_go_to_whoever_wanted_them_before(tmp_path: Path) -> None:

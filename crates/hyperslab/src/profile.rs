@@ -146,7 +146,8 @@ pub fn at_hand() -> Arc<Profile> {
 /// Nodes with so many ranks and cores each. Reads of files copy out of mappings where those that were measured are on them.
 pub fn machine(profile: &Profile, (ranks_per_node, cores_per_node): (u32, u32)) -> Machine {
     let file_system = profile.measured.as_ref().map(|measured| &measured.identity.file_system);
-    let maps_files = file_system.is_some_and(|kind| hyperslab_real::is_of_one_host(kind));
+    let is_here = file_system.is_some_and(|kind| hyperslab_real::is_of_one_host(kind));
+    let maps_files = is_here && hyperslab_real::maps_files();
     Machine { ranks_per_node, cores_per_node, maps_files }
 }
 

@@ -162,7 +162,7 @@ pub struct Parameters {
     pub slots: u32,
     /// Most bytes of a subchunk, and of the small chunks that are moved in one round \[B\].
     pub subchunk_bytes: u64,
-    /// Runs at least this long go between user memory and storage without a slot \[B\].
+    /// Runs at least this long go between user memory and storage without a slot, unless they are transposed \[B\].
     pub direct_run_bytes: u64,
     /// Most bytes of buffers on one rank \[B\].
     pub buffer_bytes_max: u64,

@@ -205,7 +205,9 @@ impl Names for Directory {
 
     fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
         let path = self.path(name);
-        self.doing("writing", name, |spot| locks::claim(&spot, &path, note, sync))
+        progress::note();
+        let claimed = locks::claim(|| self.spot(name), &path, note, sync);
+        claimed.map_err(|error| self.failed("writing", name, &error))
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {

@@ -6,7 +6,7 @@ use super::marker::{Marker, Notes};
 use super::opening::Opening;
 use super::owner::{Owner, line_of, lines};
 use super::records::{RESTS, UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
-use hyperslab_world::{Claim, Fault, FaultKind, Lock, Locked, fingerprint};
+use hyperslab_world::{Claim, Fault, FaultKind, Lock, Locked, Locks, fingerprint};
 use serde_json::Map;
 use std::fmt;
 
@@ -183,7 +183,8 @@ impl Opening {
                 // Once more, now that nobody else can lock it.
                 Locked::Ours(lock) => {
                     let is_empty = || self.names().note(marker).map(|now| now == Some(note));
-                    let is_stray = lock.keeps_others_out() && has_its_name(&*lock)? && is_empty()?;
+                    let for_all = lock.keeps_others_out() && self.names().locks(marker) != Locks::EachHost;
+                    let is_stray = for_all && has_its_name(&*lock)? && is_empty()?;
                     if is_stray { self.names().remove(marker) } else { Ok(()) }
                 }
                 _ => Ok(()),

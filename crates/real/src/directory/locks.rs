@@ -141,10 +141,11 @@ fn add(spot: &Spot, file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// As [`Names::claim`](hyperslab_world::Names::claim).
-pub(super) fn claim(spot: &Spot, path: &Path, bytes: &[u8], sync: bool) -> io::Result<Claim> {
+/// As [`Names::claim`](hyperslab_world::Names::claim), of the spot that is found for its name again and again.
+pub(super) fn claim(find: impl Fn() -> io::Result<Spot>, path: &Path, bytes: &[u8], sync: bool) -> io::Result<Claim> {
     let lock = |file, real| Box::new(FileLock { file, path: path.into(), real });
     for _ in 0..TURNS_MAX {
+        let spot = find()?;
         let (file, new) = match spot.create_new() {
             Ok(file) => (file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match spot.open() {
@@ -161,29 +162,23 @@ pub(super) fn claim(spot: &Spot, path: &Path, bytes: &[u8], sync: bool) -> io::R
             Err(TryLockError::WouldBlock) => return Ok(Claim::Busy(note(&file)?)),
             Err(TryLockError::Error(_)) => false,
         };
-        let locked = lock(file, real);
-        if !locked.is_named()? {
-            if !is_there(spot, &held) {
-                // Whoever had it has removed it meanwhile.
-                continue;
-            }
-            // The directory has another name by now, and nobody would look for it there.
-            if new {
+        // Whoever had it may have removed it meanwhile, or its directory has another name by now, where nobody would look for it.
+        if !find().is_ok_and(|now| is_there(&now, &held)) {
+            if new && is_there(&spot, &held) {
                 spot.unlink()?;
             }
-            return Err(io::ErrorKind::NotFound.into());
+            continue;
         }
         if !new {
-            let note = note(&locked.file)?;
-            return Ok(Claim::Left(locked, note));
+            let note = note(&file)?;
+            return Ok(Claim::Left(lock(file, real), note));
         }
-        let written =
-            locked.file.write_all_at(bytes, 0).and_then(|()| if sync { spot.sync_directory() } else { Ok(()) });
+        let written = file.write_all_at(bytes, 0).and_then(|()| if sync { spot.sync_directory() } else { Ok(()) });
         if let Err(error) = written {
             let _ = spot.unlink();
             return Err(error);
         }
-        return Ok(Claim::New(locked));
+        return Ok(Claim::New(lock(file, real)));
     }
     Err(io::Error::other("others make and remove it all the time"))
 }
@@ -328,6 +323,31 @@ fn of_mount(line: &str, device: &str) -> Option<Locks> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_file_is_not_claimed_in_a_directory_that_has_another_name_meanwhile() {
+        let root = std::env::temp_dir().join(format!("hyperslab-claim-{}", std::process::id()));
+        let (before, after) = (root.join("before"), root.join("after"));
+        std::fs::create_dir_all(&before).unwrap();
+        let turn = Cell::new(0);
+        let find = || {
+            // After the file was made, and before it is looked for.
+            if turn.replace(turn.get() + 1) == 1 {
+                std::fs::rename(&before, &after)?;
+            }
+            Spot::find(crate::below::root(&root)?, Path::new("before/marker"))
+        };
+        let claimed = claim(find, &before.join("marker"), b"x", false);
+        assert!(claimed.is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        assert_eq!(std::fs::read_dir(&after).unwrap().count(), 0, "what was made is taken back");
+        // Another directory of that name has one.
+        std::fs::create_dir(&before).unwrap();
+        let find = || Spot::find(crate::below::root(&root)?, Path::new("before/marker"));
+        assert!(matches!(claim(find, &before.join("marker"), b"x", false), Ok(Claim::New(_))));
+        assert_eq!(std::fs::read(before.join("marker")).unwrap(), b"x");
+        std::fs::remove_dir_all(&root).unwrap();
+    }
 
     #[test]
     fn the_table_of_mounts_tells_of_locks() {

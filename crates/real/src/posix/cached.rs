@@ -25,8 +25,8 @@ pub(super) fn is_cached(file: &File, (low, high): (u64, u64)) -> bool {
     }
 }
 
-/// How many pages of these bytes are in the cache (cachestat(2), Linux 6.5); `None` where the system does not say: it does so only to
-/// those who may write the file.
+/// How many pages of these bytes are in the cache (cachestat(2), Linux 6.5); `None` where the system does not say: newer ones do so only
+/// to those who own the file, or may write to it.
 fn cached_pages(file: &File, (low, high): (u64, u64)) -> Option<u64> {
     // From where on, and how far; then how many pages are there, dirty, on their way, gone, and gone of late. The number of the
     // call, which is the same on all processors, the library of C does not name.

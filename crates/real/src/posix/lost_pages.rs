@@ -140,10 +140,11 @@ fn put_zeros(address: usize, high: usize) -> bool {
     unsafe {
         let kept = *libc::__errno_location();
         let first = address & !(libc::sysconf(libc::_SC_PAGESIZE) as usize - 1);
-        let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let made = libc::mmap(first as *mut c_void, high - first, libc::PROT_READ, flags, -1, 0);
+        let flags = i64::from(libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // Not by the function of that name, which libraries of networks replace by one of their own.
+        let made = libc::syscall(libc::SYS_mmap, first, high - first, i64::from(libc::PROT_READ), flags, -1i64, 0i64);
         *libc::__errno_location() = kept;
-        made != libc::MAP_FAILED
+        made != -1
     }
 }
 
@@ -151,6 +152,11 @@ fn put_zeros(address: usize, high: usize) -> bool {
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, sent: bool) {
     // SAFETY: it was set before this handler was, to what is never freed.
     let before = unsafe { &*BEFORE.load(Ordering::Acquire) };
+    if before.sa_flags & libc::SA_RESETHAND != 0 {
+        // It wanted to be asked once.
+        // SAFETY: the kernel's own action is a valid one.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
     match handler_of(before) {
         libc::SIG_IGN if sent => {}
         libc::SIG_DFL | libc::SIG_IGN => {

@@ -79,7 +79,7 @@ impl Survey {
 
     /// Whether much of each window is wanted: of each page of it, a line of the processor's cache.
     pub(super) fn is_dense(&self, bytes: u64, most: u64) -> bool {
-        self.windows * most / 64 <= bytes
+        self.windows.saturating_mul(most / 64) <= bytes
     }
 
     /// Whether most runs are short, near each other, and many in a nest, so that they are copied faster out of a buffer than they
