@@ -93,7 +93,7 @@ def test_a_signal_that_is_sent_does_what_it_did(before: str, dies: bool, tmp_pat
     assert ended.returncode == (-signal.SIGBUS if dies else 0), ended
 
 
-def test_holes_and_files_of_others_are_read(tmp_path: Path) -> None:
+def test_holes_and_files_that_nobody_may_write_are_read(tmp_path: Path) -> None:
     """Of a file with holes, nothing is in the cache where they are."""
     path = tmp_path / "a.raw"
     with path.open("wb") as file:

@@ -283,10 +283,9 @@ impl Whereabouts<'_> {
 
     /// The same of a transfer, of which little is never mapped.
     fn is_read_by_mappings(&self, transfer: &Transfer) -> bool {
-        let reads = transfer.direction == Direction::Read && transfer.stored_bytes() >= MAPPED_BYTES_MIN;
         // What is larger than the memory is never all in the system's cache.
-        let fits = environment::memory_bytes().is_none_or(|most| transfer.stored_bytes() <= most);
-        reads && fits && self.maps_files()
+        let sizes = MAPPED_BYTES_MIN..=environment::memory_bytes().unwrap_or(u64::MAX);
+        transfer.direction == Direction::Read && sizes.contains(&transfer.stored_bytes()) && self.maps_files()
     }
 }
 

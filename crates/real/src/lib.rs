@@ -9,7 +9,9 @@
 //! (long runs straight, short ones of many arrays by way of one buffer, `neighbour/staged.rs`);
 //! `posix.rs` and `posix/` serve files from a worker thread (`posix/at_once.rs` reads what is cached, and short or on a
 //! node without a free core, on the caller's own thread, by calls that never wait, and short writes go from there to file
-//! systems of this host, `posix/at_hand.rs`; `posix/sieve.rs` reads short runs and their gaps by one call,
+//! systems of this host, `posix/at_hand.rs`; `posix/mapped.rs` copies what the cache
+//! holds (`posix/cached.rs`) out of mappings, by `posix/windows.rs`, and `posix/lost_pages.rs` watches them; `posix/sieve.rs` reads short
+//! runs and their gaps by one call,
 //! `posix/coalescing.rs` writes those that follow each other by one, `posix/whole_reader.rs` reads whole objects and sums their bytes,
 //! `posix/pieces.rs` goes on after calls that moved a part; `posix/direct.rs` does direct I/O; `doing.rs` tells failures of the file system; `posix/grounds.rs`
 //! looks whether this node sees what rank 0 sees); `directory.rs` is names in the file system (`directory/locks.rs`:
