@@ -125,18 +125,27 @@ unsafe fn blocks<const N: usize>(from: *const u8, to: *mut u8, plane: &Plane) {
 /// its quarters, and so on.
 #[inline(always)]
 fn turn_over<const N: usize>(block: &mut [u64; WORD]) {
+    // Each by itself, so that the compiler knows all numbers and keeps the block in registers.
+    turn_halves::<N, 4>(block);
+    turn_halves::<N, 2>(block);
+    turn_halves::<N, 1>(block);
+}
+
+/// Turns over the squares of HALF items at the corners of each square of twice as many.
+#[inline(always)]
+fn turn_halves<const N: usize, const HALF: usize>(block: &mut [u64; WORD]) {
     let side = const { WORD / N };
-    let mut half = side / 2;
-    while half > 0 {
-        let bits = 8 * N * half;
-        // The lower half of each group of twice as many items.
-        let lower = u64::MAX / ((1 << bits) + 1);
-        for pair in (0..side).filter(|row| row & half == 0) {
-            let (low, high) = (block[pair], block[pair + half]);
-            block[pair] = (low & lower) | ((high & lower) << bits);
-            block[pair + half] = ((low >> bits) & lower) | (high & !lower);
-        }
-        half /= 2;
+    if 2 * HALF > side {
+        return;
+    }
+    let bits = 8 * N * HALF;
+    // The lower half of each group of twice as many items.
+    let lower = u64::MAX / ((1 << bits) + 1);
+    for pair in 0..side / 2 {
+        let row = pair / HALF * 2 * HALF + pair % HALF;
+        let (low, high) = (block[row], block[row + HALF]);
+        block[row] = (low & lower) | ((high & lower) << bits);
+        block[row + HALF] = ((low >> bits) & lower) | (high & !lower);
     }
 }
 
