@@ -21,6 +21,7 @@ mod costs;
 mod folios;
 mod imagined;
 mod look;
+mod memories;
 mod moved;
 mod pipeline;
 mod spread;
@@ -37,10 +38,10 @@ use busy::Busy;
 use classes::Class;
 use costs::Costs;
 use hyperslab_layout::Durability;
+use memories::Memories;
 use std::sync::Arc;
 pub(crate) use terms::Priced;
 pub use terms::{Effort, Machine, Memory, MemoryLayout, Phase, Price, Resource};
-use work::Memories;
 
 /// A transfer whose prices with several parameters are wanted.
 pub(crate) struct Pricing<'a> {

@@ -116,10 +116,25 @@ pub(super) fn variants(
         found.extend(sizes.map(|subchunk_bytes| Parameters { subchunk_bytes, ..at.clone() }));
     }
     found.extend((at.strategy.spec().variants)(at));
-    if hints.slots.is_none() && at.slots == 2 && matches!(role, Role::Servers | Role::Holders) {
-        found.push(Parameters { slots: 4, ..at.clone() });
+    if hints.slots.is_none() && at.slots == 2 {
+        found.extend(other_slots(transfer, hints, at));
     }
     found
+}
+
+/// The same with another number of slots. Who reads what the system's cache holds waits for nothing, so that a second slot only
+/// takes the room of a larger subchunk.
+fn other_slots(transfer: &Transfer, hints: &Preference, at: &Parameters) -> Vec<Parameters> {
+    match at.role() {
+        Role::Servers | Role::Holders => vec![Parameters { slots: 4, ..at.clone() }],
+        Role::Own if transfer.direction == Direction::Read => {
+            let larger = hints.subchunk_bytes.is_none().then_some(2 * at.subchunk_bytes);
+            let sizes = [Some(at.subchunk_bytes), larger.filter(|&bytes| bytes <= SUBCHUNKS.1)];
+            let one = |subchunk_bytes| Parameters { slots: 1, subchunk_bytes, ..at.clone() };
+            sizes.into_iter().flatten().map(one).collect()
+        }
+        Role::Own | Role::Root => Vec::new(),
+    }
 }
 
 /// Other parameters that a strategy begins with besides, if the user leaves that open.

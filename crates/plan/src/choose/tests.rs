@@ -72,6 +72,23 @@ fn what_the_cache_holds_of_files_on_this_host_is_read_straight_into_arrays() {
 }
 
 #[test]
+fn who_waits_for_nothing_has_one_large_slot_in_place_of_two() {
+    // In memory the first dimension is the fastest, so that the more rows a subchunk has, the longer are the runs there.
+    let asked = transfer(&[512, 512, 512], &[2, 2, 2], &BLOCKS, None, Direction::Read);
+    let turned = MemoryLayout { order: vec![2, 1, 0], pitch: 8, padding: vec![0; 3], held: vec![256; 3] };
+    let profile = built_in();
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2, maps_files: true };
+    let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+    let bytes = 5 << 20;
+    let node_budget = Some(NodeBudget { bytes: 8 * bytes, least_bytes: bytes });
+    let hints = Preference { node_budget, ..Preference::default() };
+    let Parameters { strategy, slots, subchunk_bytes, .. } =
+        planner.choose(&asked, &hints, &|_| Some(turned.clone())).unwrap().parameters;
+    assert_eq!((strategy, slots), (Strategy::INDEPENDENT, 1));
+    assert!(subchunk_bytes > bytes / 2 && subchunk_bytes < 4 * bytes, "{subchunk_bytes}");
+}
+
+#[test]
 fn writers_that_share_a_lock_copy_before_they_have_it() {
     let cube = [512, 512, 256];
     let parameters = |mesh: u64, chunk: Option<&[u64]>, direction| {

@@ -176,8 +176,9 @@ impl<'a> Costs<'a> {
 
     /// What copies on a rank take: lines of its cache come while the processor is busy with runs.
     pub(super) fn copied_ns(&self, copied: Copied) -> f64 {
-        let Copied { bytes, runs, words, planes, part_lines } = copied;
-        self.copy_ns(bytes, 0) + self.runs_ns(runs, words, planes).max(self.part_lines_ns(part_lines))
+        let Copied { bytes, runs, words, planes, part_lines, spilled } = copied;
+        let lines_ns = self.runs_ns(runs, words, planes).max(self.part_lines_ns(part_lines));
+        self.copy_ns(bytes, 0) + lines_ns + self.memory_ns(spilled as f64)
     }
 
     /// What runs of a copy cost besides their bytes; so many of them are words, in so many planes.

@@ -1,8 +1,9 @@
 //! What a look at the programs of a few ranks stands for: it is held against what is known of all.
 
 use super::classes::Class;
+use super::memories::Memories;
 use super::terms::Effort;
-use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
+use super::work::{Work, reads_whole_chunks, whole_chunks};
 use crate::rounds::{COUNTED_MAX, Rounds};
 use crate::strategies::Servers;
 use crate::strategy::Parameters;

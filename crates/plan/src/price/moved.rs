@@ -81,6 +81,8 @@ pub(super) struct Copied {
     /// Lines of the processor's cache that are moved in part, to and from memory that does not stay in the cache; of lines
     /// of a user's array that are only read, half as many.
     pub(super) part_lines: u64,
+    /// What goes between memory and slots that do not stay in the processor's cache, each way \[B\].
+    pub(super) spilled: u64,
 }
 
 impl Copied {

@@ -4,10 +4,11 @@ use super::busy::{Busy, Costed, first_piece};
 use super::classes::Class;
 use super::costs::{Costs, Message, Stored};
 use super::look::Look;
+use super::memories::Memories;
 use super::moved::Moved;
 use super::spread::Spread;
 use super::terms::Effort;
-use super::work::{Memories, Round, Work};
+use super::work::{Round, Work};
 use crate::strategy::Parameters;
 use crate::transfer::TransferArray;
 

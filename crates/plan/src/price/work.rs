@@ -1,25 +1,20 @@
 //! What one rank does, read off the beginning of its program.
 
-use super::classes::Class;
 use super::folios;
+use super::memories::Memories;
 use super::moved::{Copied, Moved};
 use super::stretches::Stretches;
-use super::terms::{Effort, Memory, MemoryLayout, Priced};
-use super::tiles::{self, Tiles};
+use super::terms::Effort;
+use super::tiles;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
 use crate::transfer::{Direction, PAGE_BYTES, Spread, Transfer, TransferArray};
 use crate::units::Units;
-use hyperslab_layout::{Axis, Codec, Object, Region, View, dense_strides, nests};
+use hyperslab_layout::{Codec, Object, nests};
 use smallvec::SmallVec;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
-/// round to the next \[B\].
-const CACHED_BYTES: u64 = 4 << 20;
 
 /// A request to storage.
 #[derive(Clone, Debug, Default)]
@@ -101,80 +96,6 @@ pub(super) struct Work {
     pub(super) touched_bytes: u64,
     /// Pieces of each rank's own that were made up for it.
     told: u64,
-}
-
-/// Where elements lie on ranks.
-pub(super) struct Memories {
-    transfer: Arc<Transfer>,
-    /// By array.
-    laid: Vec<Option<MemoryLayout>>,
-    /// Ranks that share a core.
-    sharers: u64,
-    /// Whether each array has one chunk.
-    single: bool,
-    tiles: Vec<Option<Tiles>>,
-    known: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
-}
-
-impl Memories {
-    pub(super) fn new(class: &Class, memory: Memory<'_>, priced: Priced<'_>) -> Memories {
-        let (transfer, tiles) = (class.some.clone(), class.tiles.clone());
-        let laid = class.members.iter().map(|&number| memory(number)).collect();
-        let one = |ask: &TransferArray| {
-            let chunk = ask.stored.chunk().filter(|_| ask.stored.has_object_for_each_chunk());
-            chunk.is_some_and(|chunk| chunk.iter().zip(&ask.stored.shape).all(|(chunk, extent)| chunk >= extent))
-        };
-        let single = transfer.asks.iter().all(one);
-        let machine = priced.machine;
-        let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
-        let sharers = u64::from(sharers.max(1));
-        Memories { transfer, laid, sharers, single, tiles, known: RefCell::default() }
-    }
-
-    /// A rank's part up to this size stays in the processor's cache \[B\].
-    fn cached_bytes(&self) -> u64 {
-        CACHED_BYTES / self.sharers
-    }
-
-    /// Lines of a user's array of which a copy of a rank's own moves a part, of an array that does not stay in the cache; of lines
-    /// that are only read, half as many.
-    fn part_lines(&self, moved: &Moved, array_bytes: u64) -> u64 {
-        if array_bytes <= self.cached_bytes() {
-            return 0;
-        }
-        let part = moved.array_part_lines();
-        if self.transfer.direction == Direction::Write { part.div_ceil(2) } else { part }
-    }
-
-    /// Those of all arrays of a rank.
-    fn of(&self, rank: u32) -> Vec<Arc<View>> {
-        (0..self.transfer.asks.len() as u32).filter_map(|array| self.view(rank, array)).collect()
-    }
-
-    fn tiles(&self, array: u32) -> Option<&Tiles> {
-        self.tiles.get(array as usize).and_then(Option::as_ref)
-    }
-
-    /// The view of an array on a rank.
-    fn view(&self, rank: u32, array: u32) -> Option<Arc<View>> {
-        let ask = self.transfer.asks.get(array as usize)?;
-        if let Some(tiles) = self.tiles(array) {
-            return Some(tiles.view.clone());
-        }
-        let make = || {
-            let region = match &ask.spread {
-                Spread::Regular(distribution) => distribution.owned(rank),
-                Spread::Explicit => Region::empty(ask.section.dims.len()),
-            };
-            let laid = self.laid.get(array as usize).and_then(Option::as_ref);
-            let laid = laid.filter(|laid| laid.order.len() == region.ndim());
-            let shape = region.shape();
-            let dense = || dense_strides(&shape, &Vec::from_iter(0..shape.len()), ask.memory.bytes());
-            let strides = laid.map_or_else(dense, |laid| laid.strides(&shape));
-            Arc::new(View::held(&region, 0, &strides, ask.memory))
-        };
-        Some(self.known.borrow_mut().entry((rank, array)).or_insert_with(make).clone())
-    }
 }
 
 impl Work {
@@ -327,7 +248,7 @@ impl Reader<'_> {
     fn step(&mut self, step: Step) {
         let moved = self.moved(&step.action);
         let request = self.request(&step.action);
-        let array_bytes = self.array_bytes(&step.action);
+        let part_lines = moved.as_ref().map_or(0, |moved| self.part_lines(&step.action, moved));
         let shared = self.shared_object(&step.action);
         self.fill(&step.action);
         let Some(round) = self.rounds.last_mut() else { return };
@@ -340,7 +261,11 @@ impl Reader<'_> {
             Action::Copy { .. } => {
                 round.steps += 1;
                 let moved = moved.unwrap_or(Moved::nothing(self.rank));
-                round.copied.add(&moved, self.memories.part_lines(&moved, array_bytes));
+                round.copied.add(&moved, part_lines);
+                // What was written from slots has a rate of its own for this.
+                if !self.kept && self.memories.transfer.direction == Direction::Read {
+                    round.copied.spilled += moved.bytes;
+                }
             }
             Action::Fill { region, at, .. } => {
                 round.steps += 1;
@@ -402,29 +327,15 @@ impl Reader<'_> {
         }
     }
 
-    /// How much memory this rank's part takes of the array that a copy or a read goes to or comes from, with what is
-    /// interleaved \[B\].
-    fn array_bytes(&self, action: &Action) -> u64 {
-        let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
+    /// What a copy or a read moves only in part of the lines of the user's array that it goes to or comes from.
+    fn part_lines(&self, action: &Action, moved: &Moved) -> u64 {
         let array = match action {
-            Action::Copy { from, to, .. } => user(from).or(user(to)),
-            Action::Read { to, .. } => user(to),
-            _ => None,
+            Action::Copy { from: Place::User(array), .. }
+            | Action::Copy { to: Place::User(array), .. }
+            | Action::Read { to: Place::User(array), .. } => *array,
+            _ => return 0,
         };
-        let Some(array) = array else { return 0 };
-        let held = |axis: &Axis| match axis {
-            Axis::Owned(set) | Axis::Folded(set, _) => set.len(),
-            Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
-            Axis::Selected(..) => 1,
-        };
-        // Those of tiles are of the whole array.
-        let tiled = self.memories.tiles(array).is_some();
-        let parts = if tiled { u64::from(self.memories.transfer.ranks.max(1)) } else { 1 };
-        self.memories.view(self.rank, array).map_or(0, |view| {
-            let elements = view.axes.iter().map(|(axis, _)| held(axis)).fold(1, u64::saturating_mul);
-            let spans = view.axes.iter().map(|(axis, stride)| held(axis).saturating_mul(stride.unsigned_abs()));
-            spans.max().unwrap_or(0).max(elements.saturating_mul(view.element.bytes())) / parts
-        })
+        self.memories.part_lines(moved, (self.rank, array))
     }
 
     fn message(&self, peer: u32, parts: &Parts) -> Moved {
@@ -494,8 +405,9 @@ impl Reader<'_> {
         if let Action::Read { to, whole: None, part: None, direct: false, .. } = action {
             moved.slot_part_lines = moved.slot_part_lines.div_ceil(2);
             let straight = matches!(to, Place::User(_));
-            let part_lines = if straight { self.memories.part_lines(&moved, self.array_bytes(action)) } else { 0 };
-            copied.add(&moved, part_lines);
+            copied.add(&moved, self.part_lines(action, &moved));
+            // Lines of a slot that has left the cache come back to be filled, and leave again.
+            copied.spilled = if straight || self.kept { 0 } else { 2 * moved.bytes };
         }
         copied
     }
