@@ -1,5 +1,6 @@
 //! What single things cost on a machine.
 
+use super::memories::CACHED_BYTES;
 use super::moved::{Copied, Moved, WORD_BYTES};
 use super::spread::Spread;
 use super::stretches::LINE_BYTES;
@@ -342,9 +343,11 @@ impl<'a> Costs<'a> {
         Stored { cpu_ns, wall_ns: asked_ns + answered + disk_ns, lock_ns, disk_ns, ..Stored::default() }
     }
 
-    /// Whether a read copies out of mappings: where a line of the processor's cache is wanted of each page, or more.
+    /// Whether a read copies out of mappings: where a line of the processor's cache is wanted of each page, or more, and a call has
+    /// more to do than one short copy.
     fn is_mapped(&self, request: &Request) -> bool {
-        self.maps(request.copied.bytes) && request.gaps / (PAGE_BYTES / LINE_BYTES) <= request.bytes
+        let is_worth_it = request.runs > 1 || request.bytes >= CACHED_BYTES;
+        self.maps(request.copied.bytes) && is_worth_it && request.gaps / (PAGE_BYTES / LINE_BYTES) <= request.bytes
     }
 
     /// A read by way of a mapping, which the processor copies as it does between arrays.

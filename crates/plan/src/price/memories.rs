@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
 /// round to the next \[B\].
-const CACHED_BYTES: u64 = 4 << 20;
+pub(super) const CACHED_BYTES: u64 = 4 << 20;
 
 /// Where elements lie on ranks.
 pub(super) struct Memories {

@@ -49,7 +49,7 @@ pub(super) struct Survey {
     /// From the first byte that is wanted to the one behind the last.
     pub(super) hull: (u64, u64),
     nests: u64,
-    runs: u64,
+    pub(super) runs: u64,
     /// Bytes over which the nests go, each by itself.
     spanned: u64,
     /// Windows of this many bytes in which all lies.
