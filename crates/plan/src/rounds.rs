@@ -247,6 +247,14 @@ impl Rounds {
         Some((if times <= 1.0 { such.len() } else { self.transfer.ranks as usize }, such))
     }
 
+    /// What this rank does as a server in one in so many of its rounds, from all over the sequence: where servers take turns, and
+    /// arrays have a distribution.
+    pub(crate) fn sampled(self, facts: &Arc<Facts>, of: u64) -> Option<Lane> {
+        let regular = self.transfer.asks.iter().all(|ask| ask.spread.regular().is_some());
+        let server = if regular { server::Server::sampled(Arc::new(self), facts, of)? } else { return None };
+        Some(Box::new(server))
+    }
+
     /// What one round of this rank moves between storage and a slot.
     pub(crate) fn storage_steps(&self) -> Vec<Step> {
         server::storage_steps(self)

@@ -317,6 +317,35 @@ fn halves_of_rows(direction: Direction, shape: [u64; 2], stored: Stored) -> Pric
     planner.price(&transfer, &parameters, &|_| None, Effort::CAREFUL)
 }
 
+/// The first ranks hold the beginning of the file: who serves all of it sends most of it to others.
+#[test]
+fn a_quick_look_sees_rounds_from_all_over_a_file() {
+    let shape = [6848, 769];
+    let element = ElementType::native(Kind::Int16);
+    let held = Distribution::new(&shape, &[2], &[Dim::Blocks(vec![1731, 6848].into()), Dim::Whole]).unwrap();
+    let chunks = Stored::in_chunks(&shape, element, &[119, 276], Keys::nested("a/"), Coding::Trailer);
+    let profile = built_in();
+    let machine = Machine { ranks_per_node: 2, cores_per_node: 2, maps_files: false };
+    let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+    for (stored, direction) in [
+        (chunks.clone(), Direction::Read),
+        (chunks, Direction::Write),
+        (Stored::in_file(&shape, element, "a", 0), Direction::Read),
+    ] {
+        let (section, spread) = (Section::whole(&shape), Spread::Regular(held.clone()));
+        let ask = TransferArray { name: "a".into(), section, spread, memory: element, stored };
+        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 2, policies: Policies::default() });
+        for strategy in [Strategy::ROOT_GATHER, Strategy::SERVER_DIRECTED, Strategy::TWO_PHASE] {
+            let servers = if strategy == Strategy::ROOT_GATHER { vec![0] } else { vec![0, 1] };
+            let parameters = Parameters { strategy, servers: servers.into(), ..Parameters::default() };
+            let [quick, careful] = [Effort::QUICK, Effort::CAREFUL]
+                .map(|effort| planner.price(&transfer, &parameters, &|_| None, effort).moving_ns());
+            let ratio = quick / careful;
+            assert!(ratio > 0.75 && ratio < 1.3, "{strategy} {direction:?}: {quick} ns in place of {careful}");
+        }
+    }
+}
+
 /// Of each cell the variables lie beside each other in memory; in the file each variable is by itself.
 #[test]
 fn lines_that_stay_in_the_cache_come_from_memory_once() {

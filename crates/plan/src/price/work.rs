@@ -6,6 +6,7 @@ use super::moved::{Copied, Moved};
 use super::stretches::Stretches;
 use super::terms::Effort;
 use super::tiles;
+use crate::facts::Facts;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
@@ -111,22 +112,27 @@ impl Work {
         // One round is looked at to see whether there are more, and one is not looked at whole.
         let facts = tiles::facts(&memories.tiles, transfer, parameters, rank, effort.rounds + 2);
         let told = facts.met.values().map(Vec::len).chain(facts.mine.values().map(Vec::len)).sum::<usize>() as u64;
-        let program = strategy.program(transfer, parameters, &Arc::new(facts), rank, &memories.of(rank));
+        let facts = Arc::new(facts);
+        let program = strategy.program(transfer, parameters, &facts, rank, &memories.of(rank));
         let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
+        // In rounds, the first lane is that of the client: what others move in its arrays is their work.
+        let clients = usize::from(!strategy.is_own());
+        let sampled = sampled(transfer, parameters, rank, &facts, effort);
+        let is_sampled = sampled.is_some();
+        let lanes = sampled.map_or_else(|| program.lanes.into_iter().skip(clients).collect(), |lane| vec![lane]);
         let kept = buffer_bytes <= memories.cached_bytes();
         let mut reader = Reader { memories, rank, kept, rounds: Vec::new(), number: u64::MAX, filled: BTreeMap::new() };
         let mut cut = false;
-        // In rounds, the first lane is that of the client: what others move in its arrays is their work.
-        let clients = usize::from(!strategy.is_own());
-        for lane in program.lanes.into_iter().skip(clients) {
+        for lane in lanes {
             cut |= reader.read(lane, effort);
         }
-        let served = if cut || times > 1.0 { Rounds::of(transfer, parameters, rank) } else { None };
+        let served = if cut || is_sampled || times > 1.0 { Rounds::of(transfer, parameters, rank) } else { None };
         if cut && reader.rounds.len() > 1 {
             reader.rounds.pop();
         } else if let (true, Some(served)) = (cut, &served) {
             reader.complete(served.storage_steps());
         }
+        let cut = cut || is_sampled;
         // Of a program that is cut, not all slots were seen.
         let largest = reader.filled.values().max().copied().unwrap_or(0);
         let touched_bytes = if cut { u64::from(slots) * largest } else { reader.filled.values().sum() };
@@ -186,6 +192,19 @@ impl Work {
     }
 }
 
+/// Some rounds of a server from all over the sequence, where it has more than are looked at: the first ones may be of one rank alone.
+fn sampled(
+    transfer: &Arc<Transfer>,
+    parameters: &Parameters,
+    rank: u32,
+    facts: &Arc<Facts>,
+    effort: Effort,
+) -> Option<Lane> {
+    let rounds = Rounds::of(transfer, parameters, rank)?;
+    let of = (rounds.served(1.0) as u64).div_ceil(effort.rounds.max(1) as u64);
+    if of > 1 { rounds.sampled(facts, of) } else { None }
+}
+
 /// How many chunks a rank reads for itself, where it [reads all of each](reads_whole_chunks); nothing where its pieces have no
 /// closed form.
 pub(super) fn whole_chunks(transfer: &Transfer, units: &Units, rank: u32) -> Option<u64> {
@@ -226,12 +245,19 @@ impl Reader<'_> {
                 self.number = step.round;
                 self.rounds.push(Round::default());
             }
-            if seen > effort.steps {
+            if seen > effort.steps && !self.has_only_stored() {
                 return true;
             }
             self.step(step);
         }
         false
+    }
+
+    /// Whether of the first rounds mostly steps between storage and a slot were seen, of many small chunks, and nothing yet of what
+    /// clients have of them.
+    fn has_only_stored(&self) -> bool {
+        let begun = self.rounds.last().is_some_and(|round| round.messages.len() <= round.requests.len());
+        begun && self.rounds.len() <= 2
     }
 
     /// Completes the only round, whose clients were too many to look at all of them.

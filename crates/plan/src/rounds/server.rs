@@ -19,6 +19,15 @@ enum Groups {
     Shared(Box<Pieces>),
 }
 
+impl Rounds {
+    /// One in so many of the groups that this rank serves where servers take turns, the middle one of each so many.
+    fn turns(&self, of: u64) -> Option<Groups> {
+        let every = self.servers.len() as u64;
+        let place = self.servers.iter().position(|&server| server == self.rank)? as u64;
+        Some(Groups::Turns { place: place + of / 2 * every, every: of * every })
+    }
+}
+
 impl Groups {
     fn next(&mut self, rounds: &Rounds) -> Option<u64> {
         match self {
@@ -78,17 +87,23 @@ pub(super) struct Server {
 impl Server {
     /// The lane of this rank, if it may be a server.
     pub(super) fn new(rounds: Arc<Rounds>, facts: &Arc<Facts>) -> Option<Server> {
-        let every = rounds.servers.len() as u64;
         let groups = match rounds.duty {
             Duty::Sharers => Groups::Shared(Box::new(Pieces::new(rounds.clone(), facts))),
-            _ => {
-                let place = rounds.servers.iter().position(|&server| server == rounds.rank)? as u64;
-                Groups::Turns { place, every }
-            }
+            _ => rounds.turns(1)?,
         };
+        Some(Server::over(rounds, facts, groups))
+    }
+
+    /// The same of one in so many of its groups, from all over the sequence; of arrays with a distribution.
+    pub(super) fn sampled(rounds: Arc<Rounds>, facts: &Arc<Facts>, of: u64) -> Option<Server> {
+        let groups = rounds.turns(of)?;
+        Some(Server::over(rounds, facts, groups))
+    }
+
+    fn over(rounds: Arc<Rounds>, facts: &Arc<Facts>, groups: Groups) -> Server {
         let users = vec![After::none(); rounds.slots as usize];
         let (lane, facts) = (Emitter::default(), facts.clone());
-        Some(Server { rounds, facts, lane, groups, begun: 0, users, current: None, closed: false })
+        Server { rounds, facts, lane, groups, begun: 0, users, current: None, closed: false }
     }
 
     /// The next group of which anybody holds something. The others take no slot: their round would have no step for
