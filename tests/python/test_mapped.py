@@ -15,7 +15,8 @@ import pytest
 
 from mpi_launch import run_ranks
 
-BYTES = 1 << 20
+#: Shorter runs are read by a call.
+BYTES = 8 << 20
 
 #: Reads a file by way of a mapping, and then touches a mapping of its own whose file is empty.
 DIES = """

@@ -230,6 +230,9 @@ mod tests {
         assert_eq!(mapped > 0, can, "what was just written is in the cache");
         let short = moves(IndexSet::range(0, 1), IndexSet::range(0, COLUMNS), true);
         assert!(read(&file, &short).is_none(), "a call is faster");
+        let [one, several] = [COLUMNS, COLUMNS / 2]
+            .map(|columns| read(&file, &moves(IndexSet::range(0, 128), IndexSet::range(0, columns), true)));
+        assert!(one.is_none() && several.is_some() == can, "of one run as well, of several not");
         file.set_len(8 * ROWS * COLUMNS - 1).unwrap();
         let whole = moves(IndexSet::range(0, ROWS), IndexSet::range(0, COLUMNS), true);
         assert!(read(&file, &whole).is_none(), "the file ends early");
