@@ -247,12 +247,21 @@ impl Rounds {
         Some((if times <= 1.0 { such.len() } else { self.transfer.ranks as usize }, such))
     }
 
-    /// What this rank does as a server in one in so many of its rounds, from all over the sequence: where servers take turns, and
-    /// arrays have a distribution.
-    pub(crate) fn sampled(self, facts: &Arc<Facts>, of: u64) -> Option<Lane> {
+    /// What this rank does as a server in so many of its rounds, from all over the sequence but its end, where a group may be short.
+    /// Their distances differ, so that no period of clients hides between them. `None` where it has no more, where ranks serve
+    /// what they hold, and of explicit pieces.
+    pub(crate) fn sampled(self, facts: &Arc<Facts>, rounds: usize) -> Option<Lane> {
         let regular = self.transfer.asks.iter().all(|ask| ask.spread.regular().is_some());
-        let server = if regular { server::Server::sampled(Arc::new(self), facts, of)? } else { return None };
-        Some(Box::new(server))
+        let (all, some) = (self.served(1.0) as u64, rounds.max(1) as u64);
+        if self.duty == Duty::Sharers || !regular || all <= some {
+            return None;
+        }
+        let place = self.servers.iter().position(|&server| server == self.rank)? as u64;
+        let step = (all - 1) as f64 / some as f64;
+        let turn = |i: u64| ((i as f64 + 0.5) * step) as u64 + i * i % (step as u64).max(1);
+        let turns = (0..some).map(turn).filter(|&turn| turn < all - 1);
+        let places = turns.map(|turn| place + turn * self.servers.len() as u64).collect();
+        Some(Box::new(server::Server::sampled(Arc::new(self), facts, places)))
     }
 
     /// What one round of this rank moves between storage and a slot.

@@ -117,17 +117,17 @@ pub(super) fn variants(
     }
     found.extend((at.strategy.spec().variants)(at));
     if hints.slots.is_none() && at.slots == 2 {
-        found.extend(other_slots(transfer, hints, at));
+        found.extend(other_slots(transfer, machine, hints, at));
     }
     found
 }
 
-/// The same with another number of slots. Who reads what the system's cache holds waits for nothing, so that a second slot only
-/// takes the room of a larger subchunk.
-fn other_slots(transfer: &Transfer, hints: &Preference, at: &Parameters) -> Vec<Parameters> {
+/// The same with another number of slots. Who copies out of what the system's cache holds waits for nothing, so that a second
+/// slot only takes the room of a larger subchunk.
+fn other_slots(transfer: &Transfer, machine: Machine, hints: &Preference, at: &Parameters) -> Vec<Parameters> {
     match at.role() {
         Role::Servers | Role::Holders => vec![Parameters { slots: 4, ..at.clone() }],
-        Role::Own if transfer.direction == Direction::Read => {
+        Role::Own if machine.maps_files && transfer.direction == Direction::Read => {
             let larger = hints.subchunk_bytes.is_none().then_some(2 * at.subchunk_bytes);
             let sizes = [Some(at.subchunk_bytes), larger.filter(|&bytes| bytes <= SUBCHUNKS.1)];
             let one = |subchunk_bytes| Parameters { slots: 1, subchunk_bytes, ..at.clone() };

@@ -42,7 +42,7 @@ const OUT_OF_STEP: f64 = 2.0;
 /// 1.55 times as long as the best that goes through the cache.
 const UNDER_WAY: f64 = 1.3;
 /// Longest requests through the cache that a rank of this machine carries out on its own thread, by which it moves data,
-/// too, although a core is free for another thread; and shortest reads that go by way of a mapping \[B\].
+/// too, although a core is free for another thread; and half of the shortest reads that go by way of a mapping \[B\].
 const OWN_THREAD_BYTES: u64 = 256 << 10;
 /// Runs of memory from which on a chunk with a checksum is read straight into them \[B\].
 const CHECKED_RUN_BYTES: u64 = 8 << 10;
@@ -358,7 +358,7 @@ impl<'a> Costs<'a> {
     }
 
     fn maps(&self, bytes: u64) -> bool {
-        self.priced.machine.maps_files && bytes >= OWN_THREAD_BYTES
+        self.priced.machine.maps_files && bytes >= 2 * OWN_THREAD_BYTES
     }
 
     /// A whole chunk, whose checksum is compared: what goes to short runs of memory is read ahead and copied; long runs have

@@ -26,7 +26,6 @@ pub(super) struct Memories {
     pub(super) single: bool,
     pub(super) tiles: Vec<Option<Tiles>>,
     known: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
-    wholes: RefCell<BTreeMap<(u32, u32), Option<Moved>>>,
 }
 
 impl Memories {
@@ -41,7 +40,7 @@ impl Memories {
         let machine = priced.machine;
         let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
         let sharers = u64::from(sharers.max(1));
-        Memories { transfer, laid, sharers, single, tiles, known: RefCell::default(), wholes: RefCell::default() }
+        Memories { transfer, laid, sharers, single, tiles, known: RefCell::default() }
     }
 
     /// A rank's part up to this size stays in the processor's cache \[B\].
@@ -50,30 +49,38 @@ impl Memories {
     }
 
     /// Lines of a user's array of which a copy of a rank's own moves a part, of an array that does not stay in the cache; of lines
-    /// that are only read, half as many. What one copy touches may stay until the next one moves the rest of its lines.
-    pub(super) fn part_lines(&self, moved: &Moved, (rank, array): (u32, u32)) -> u64 {
+    /// that are only read, half as many. What copies touch may stay until later ones move the rest of the lines.
+    pub(super) fn part_lines(&self, moved: &Moved, region: &Region, (rank, array): (u32, u32)) -> u64 {
         if self.part_bytes(rank, array) <= self.cached_bytes() {
             return 0;
         }
-        let stays = moved.array_lines * LINE_BYTES + moved.bytes <= self.cached_bytes();
-        let all = stays.then(|| self.all_of(rank, array)).flatten();
-        let part = all.map_or_else(
-            || moved.array_part_lines(),
-            |all| all.array_part_lines() * moved.array_bytes / all.array_bytes.max(1),
-        );
+        let stay = |lines: u64| lines * LINE_BYTES + moved.bytes <= self.cached_bytes();
+        let all = if stay(moved.array_lines) { self.all_and_pass(region, rank, array) } else { None };
+        let part = match all.filter(|(_, pass)| stay(pass.array_lines)) {
+            Some((all, _)) => all.array_part_lines() * moved.array_bytes / all.array_bytes.max(1),
+            None => moved.array_part_lines(),
+        };
         if self.transfer.direction == Direction::Write { part.div_ceil(2) } else { part }
     }
 
-    /// What a rank moves of an array, all of it at once; nothing where its pieces have no closed form.
-    fn all_of(&self, rank: u32, array: u32) -> Option<Moved> {
-        let distribution = self.transfer.asks.get(array as usize)?.spread.regular()?;
-        let make = || {
-            let mut all = Moved::nothing(rank);
-            let view = self.view(rank, array)?;
-            all.add(&distribution.owned(rank), &view, (&view, true));
-            Some(all)
+    /// What a rank moves of an array, all of it at once; and what it moves from a copy to that which moves the neighbours in memory of
+    /// the same elements: dimensions that are faster in storage than the one along which these lie have been gone through. Nothing
+    /// where pieces have no closed form.
+    fn all_and_pass(&self, region: &Region, rank: u32, array: u32) -> Option<(Moved, Moved)> {
+        let ask = self.transfer.asks.get(array as usize)?;
+        let owned = ask.spread.regular()?.owned(rank);
+        let view = self.view(rank, array)?;
+        let several = |&d: &usize| owned.dims[d].len() > 1;
+        let nearest = (0..owned.ndim()).filter(several).min_by_key(|&d| view.axes[d].1.unsigned_abs())?;
+        let faster = ask.stored.order().iter().skip_while(|&&d| d != nearest).skip(1);
+        let mut pass = region.clone();
+        faster.for_each(|&d| pass.dims[d] = owned.dims[d].clone());
+        let lines = |region: &Region| {
+            let mut moved = Moved::nothing(rank);
+            moved.add(region, &view, (&view, true));
+            moved
         };
-        *self.wholes.borrow_mut().entry((rank, array)).or_insert_with(make)
+        Some((lines(&owned), lines(&pass)))
     }
 
     /// How much memory a rank's part takes of an array, with what is interleaved \[B\].

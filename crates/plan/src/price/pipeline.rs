@@ -155,6 +155,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         let piece = work.rounds.first().and_then(|round| round.requests.first()).map_or(1.0, first_piece);
         busy.exchanges_alone(lap.exchange_ns + lap.wait_ns, (lap.storage_ns - lap.waited_ns) * piece);
     }
+    let laps = if work.sampled { alike(laps) } else { laps };
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);
     let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;
@@ -173,6 +174,16 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
     let waited_ns = waited_ns.min(storage_ns);
     let (buffer_bytes, touched_bytes) = (work.buffer_bytes, work.touched_bytes);
     Timed { exchange_ns, storage_ns, waited_ns, buffer_bytes, touched_bytes, looked_at: 0 }
+}
+
+/// The same, each as they are on the average, but for the wait of all for all where rounds begin: none of them is the first.
+fn alike(laps: Vec<Lap>) -> Vec<Lap> {
+    let mean = |of: fn(&Lap) -> f64| laps.iter().map(of).sum::<f64>() / laps.len() as f64;
+    let (wait_ns, exchange_ns, calls_ns) =
+        (mean(|lap| lap.wait_ns), mean(|lap| lap.exchange_ns), mean(|lap| lap.calls_ns));
+    let storage_ns = mean(|lap| lap.storage_ns - lap.waited_ns);
+    let turned = |lap: Lap| Lap { wait_ns, exchange_ns, calls_ns, storage_ns: storage_ns + lap.waited_ns, ..lap };
+    laps.into_iter().map(turned).collect()
 }
 
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {

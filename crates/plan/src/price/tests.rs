@@ -354,7 +354,7 @@ fn lines_that_stay_in_the_cache_come_from_memory_once() {
     let machine = Machine { ranks_per_node: 1, cores_per_node: 2, maps_files: true };
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     // By element, of the first so many of 24 variables in memory.
-    let exchange = |variables: u64, cells: u64| {
+    let exchange = |variables: u64, cells: u64, subchunk: u64| {
         let shape = [variables, cells];
         let held = Distribution::new(&shape, &[1], &[Dim::Whole, Dim::Block]).unwrap();
         let laid = MemoryLayout { order: vec![1, 0], pitch: 8, padding: vec![24 - variables, 0], held: shape.to_vec() };
@@ -367,16 +367,19 @@ fn lines_that_stay_in_the_cache_come_from_memory_once() {
         };
         let policies = Policies::default();
         let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 1, policies });
-        let subchunk_bytes = 8 * cells;
+        let subchunk_bytes = 8 * subchunk;
         let parameters = Parameters { strategy: Strategy::INDEPENDENT, subchunk_bytes, ..Parameters::default() };
         let price = planner.price(&transfer, &parameters, &|_| Some(laid.clone()), Effort::CAREFUL);
         price.moving_ns() / (variables * cells) as f64
     };
     // 2 MiB of lines stay from one variable to the next, 64 MiB do not.
-    let [few, many] = [1 << 15, 1 << 20].map(|cells| exchange(24, cells));
+    let [few, many] = [1 << 15, 1 << 20].map(|cells| exchange(24, cells, cells));
     assert!(many > 2.0 * few, "{many} ns, {few} ns");
+    // Nor where only a part of them is moved at a time.
+    let parts = exchange(24, 1 << 20, 1 << 15);
+    assert!(parts > 2.0 * few, "{parts} ns, {few} ns");
     // Where nothing else of a line is wanted, it has come for nothing.
-    assert!(exchange(1, 1 << 15) > 1.5 * few);
+    assert!(exchange(1, 1 << 15, 1 << 15) > 1.5 * few);
 }
 
 /// 256 ranges of four pages of each rank, which lie in one folio each, or in three.

@@ -1,4 +1,4 @@
-//! What one rank does, read off the beginning of its program.
+//! What one rank does, read off a part of its program.
 
 use super::folios;
 use super::memories::Memories;
@@ -6,7 +6,6 @@ use super::moved::{Copied, Moved};
 use super::stretches::Stretches;
 use super::terms::Effort;
 use super::tiles;
-use crate::facts::Facts;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
@@ -85,7 +84,7 @@ impl Round {
     }
 }
 
-/// The beginning of what a rank does.
+/// A part of what a rank does: its first rounds, or some from all over.
 pub(super) struct Work {
     pub(super) rank: u32,
     pub(super) rounds: Vec<Round>,
@@ -95,12 +94,14 @@ pub(super) struct Work {
     pub(super) buffer_bytes: u64,
     /// Bytes of slots that are filled, each as far as it is filled most.
     pub(super) touched_bytes: u64,
+    /// Whether the rounds are from all over, and not the first.
+    pub(super) sampled: bool,
     /// Pieces of each rank's own that were made up for it.
     told: u64,
 }
 
 impl Work {
-    /// The beginning of what a rank does; nothing when it handles no storage.
+    /// The same; nothing when it handles no storage.
     pub(super) fn of(
         transfer: &Arc<Transfer>,
         parameters: &Parameters,
@@ -117,14 +118,14 @@ impl Work {
         let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
         // In rounds, the first lane is that of the client: what others move in its arrays is their work.
         let clients = usize::from(!strategy.is_own());
-        let sampled = sampled(transfer, parameters, rank, &facts, effort);
+        let sampled = Rounds::of(transfer, parameters, rank).and_then(|rounds| rounds.sampled(&facts, effort.rounds));
         let is_sampled = sampled.is_some();
         let lanes = sampled.map_or_else(|| program.lanes.into_iter().skip(clients).collect(), |lane| vec![lane]);
         let kept = buffer_bytes <= memories.cached_bytes();
         let mut reader = Reader { memories, rank, kept, rounds: Vec::new(), number: u64::MAX, filled: BTreeMap::new() };
         let mut cut = false;
         for lane in lanes {
-            cut |= reader.read(lane, effort);
+            cut |= reader.read(lane, clients > 0, effort);
         }
         let served = if cut || is_sampled || times > 1.0 { Rounds::of(transfer, parameters, rank) } else { None };
         if cut && reader.rounds.len() > 1 {
@@ -141,7 +142,8 @@ impl Work {
             return None;
         }
         let seen = rounds.len() as f64;
-        let mut work = Work { rank, rounds, total: seen, slots, buffer_bytes, touched_bytes, told };
+        let mut work =
+            Work { rank, rounds, total: seen, slots, buffer_bytes, touched_bytes, sampled: is_sampled, told };
         if let Some(served) = served {
             work.total = served.served(times).max(seen);
         } else {
@@ -192,19 +194,6 @@ impl Work {
     }
 }
 
-/// Some rounds of a server from all over the sequence, where it has more than are looked at: the first ones may be of one rank alone.
-fn sampled(
-    transfer: &Arc<Transfer>,
-    parameters: &Parameters,
-    rank: u32,
-    facts: &Arc<Facts>,
-    effort: Effort,
-) -> Option<Lane> {
-    let rounds = Rounds::of(transfer, parameters, rank)?;
-    let of = (rounds.served(1.0) as u64).div_ceil(effort.rounds.max(1) as u64);
-    if of > 1 { rounds.sampled(facts, of) } else { None }
-}
-
 /// How many chunks a rank reads for itself, where it [reads all of each](reads_whole_chunks); nothing where its pieces have no
 /// closed form.
 pub(super) fn whole_chunks(transfer: &Transfer, units: &Units, rank: u32) -> Option<u64> {
@@ -232,7 +221,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads the beginning of a lane. Returns whether it goes on.
-    fn read(&mut self, lane: Lane, effort: Effort) -> bool {
+    fn read(&mut self, lane: Lane, serves: bool, effort: Effort) -> bool {
         self.number = u64::MAX;
         for (seen, step) in lane.enumerate() {
             if matches!(step.action, Action::Sync { .. }) {
@@ -245,7 +234,7 @@ impl Reader<'_> {
                 self.number = step.round;
                 self.rounds.push(Round::default());
             }
-            if seen > effort.steps && !self.has_only_stored() {
+            if seen > effort.steps && !(serves && self.has_only_stored()) {
                 return true;
             }
             self.step(step);
@@ -253,11 +242,10 @@ impl Reader<'_> {
         false
     }
 
-    /// Whether of the first rounds mostly steps between storage and a slot were seen, of many small chunks, and nothing yet of what
-    /// clients have of them.
+    /// Whether of the first two rounds hardly anything was seen but steps between storage and a slot, of many small chunks, and
+    /// copies: what other ranks have of them comes later.
     fn has_only_stored(&self) -> bool {
-        let begun = self.rounds.last().is_some_and(|round| round.messages.len() <= round.requests.len());
-        begun && self.rounds.len() <= 2
+        self.rounds.len() <= 2 && self.rounds.last().is_some_and(|round| round.messages.len() < 2)
     }
 
     /// Completes the only round, whose clients were too many to look at all of them.
@@ -355,13 +343,14 @@ impl Reader<'_> {
 
     /// What a copy or a read moves only in part of the lines of the user's array that it goes to or comes from.
     fn part_lines(&self, action: &Action, moved: &Moved) -> u64 {
-        let array = match action {
-            Action::Copy { from: Place::User(array), .. }
-            | Action::Copy { to: Place::User(array), .. }
-            | Action::Read { to: Place::User(array), .. } => *array,
-            _ => return 0,
-        };
-        self.memories.part_lines(moved, (self.rank, array))
+        match action {
+            Action::Copy { region, from: Place::User(array), .. }
+            | Action::Copy { region, to: Place::User(array), .. }
+            | Action::Read { region, to: Place::User(array), .. } => {
+                self.memories.part_lines(moved, region, (self.rank, *array))
+            }
+            _ => 0,
+        }
     }
 
     fn message(&self, peer: u32, parts: &Parts) -> Moved {

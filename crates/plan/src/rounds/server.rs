@@ -15,17 +15,10 @@ use std::sync::Arc;
 enum Groups {
     /// Every so-manieth place.
     Turns { place: u64, every: u64 },
+    /// At these places, the last one first.
+    Sampled(Vec<u64>),
     /// Those of the rank's own pieces that it serves.
     Shared(Box<Pieces>),
-}
-
-impl Rounds {
-    /// One in so many of the groups that this rank serves where servers take turns, the middle one of each so many.
-    fn turns(&self, of: u64) -> Option<Groups> {
-        let every = self.servers.len() as u64;
-        let place = self.servers.iter().position(|&server| server == self.rank)? as u64;
-        Some(Groups::Turns { place: place + of / 2 * every, every: of * every })
-    }
 }
 
 impl Groups {
@@ -37,6 +30,7 @@ impl Groups {
                 // Places without a group come only at the end of a domain.
                 (here < rounds.course.places()).then(|| rounds.course.group(here))?
             }
+            Groups::Sampled(places) => rounds.course.group(places.pop()?),
             Groups::Shared(pieces) => loop {
                 let group = rounds.group_of(pieces.next(|unit, _, _| unit)?);
                 let place = rounds.course.place(group);
@@ -89,15 +83,18 @@ impl Server {
     pub(super) fn new(rounds: Arc<Rounds>, facts: &Arc<Facts>) -> Option<Server> {
         let groups = match rounds.duty {
             Duty::Sharers => Groups::Shared(Box::new(Pieces::new(rounds.clone(), facts))),
-            _ => rounds.turns(1)?,
+            _ => {
+                let place = rounds.servers.iter().position(|&server| server == rounds.rank)? as u64;
+                Groups::Turns { place, every: rounds.servers.len() as u64 }
+            }
         };
         Some(Server::over(rounds, facts, groups))
     }
 
-    /// The same of one in so many of its groups, from all over the sequence; of arrays with a distribution.
-    pub(super) fn sampled(rounds: Arc<Rounds>, facts: &Arc<Facts>, of: u64) -> Option<Server> {
-        let groups = rounds.turns(of)?;
-        Some(Server::over(rounds, facts, groups))
+    /// The same of some groups only, at these places of the sequence; of arrays with a distribution.
+    pub(super) fn sampled(rounds: Arc<Rounds>, facts: &Arc<Facts>, mut places: Vec<u64>) -> Server {
+        places.reverse();
+        Server::over(rounds, facts, Groups::Sampled(places))
     }
 
     fn over(rounds: Arc<Rounds>, facts: &Arc<Facts>, groups: Groups) -> Server {
