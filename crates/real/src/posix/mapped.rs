@@ -283,4 +283,32 @@ mod tests {
         });
         std::fs::remove_file(&path).unwrap();
     }
+
+    #[test]
+    fn a_file_that_is_cut_behind_what_was_read_already_is_read_again() {
+        let (path, file) = file_of_numbers("cut-behind");
+        let bytes = 8 * ROWS * COLUMNS;
+        let end: Vec<u8> = (ROWS * COLUMNS - 20..ROWS * COLUMNS).flat_map(u64::to_le_bytes).collect();
+        let can = Windows::of(&file, (0, bytes)).is_some();
+        let mut found_out = 0;
+        for _ in 0..if can { 20 } else { 0 } {
+            let whole = moves(IndexSet::range(0, ROWS), IndexSet::range(0, COLUMNS), true);
+            let cut = || {
+                // As soon as the first bytes are there, and within the last page, so that none is lost.
+                while whole.memory.to_vec(8, 8) == [0; 8] {
+                    std::hint::spin_loop();
+                }
+                file.set_len(bytes - 100).unwrap();
+            };
+            let is_read = std::thread::scope(|scope| {
+                scope.spawn(cut);
+                read(&file, &whole).is_some()
+            });
+            assert!(!is_read || is_right(&whole), "zeros behind the end are told as elements");
+            found_out += usize::from(!is_read);
+            std::os::unix::fs::FileExt::write_all_at(&file, &end, bytes - end.len() as u64).unwrap();
+        }
+        assert!(found_out > 0 || !can, "no read was cut");
+        std::fs::remove_file(&path).unwrap();
+    }
 }
