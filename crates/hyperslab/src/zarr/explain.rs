@@ -217,6 +217,8 @@ impl Planned {
             ranks: size,
             policies: written(Direction::Write),
         };
+        // Calls choose chunks so, too: where they will be read is not known.
+        let planner = &Planner { machine: Machine { maps_files: false, ..planner.machine }, ..*planner };
         let taken = planner.cheapest_layout(&chunks, &open.ladders(new), |chunk| open.uses(new, chunk));
         let mut said = said_of_chunks(name, &taken, &chunks);
         let mut metadata = reshaped(&metadata, taken.chunk);

@@ -22,6 +22,8 @@ pub(super) struct Memories {
     laid: Vec<Option<MemoryLayout>>,
     /// Ranks that share a core.
     pub(super) sharers: u64,
+    /// Whether reads may be mapped.
+    pub(super) maps_files: bool,
     /// Whether each array has one chunk.
     pub(super) single: bool,
     pub(super) tiles: Vec<Option<Tiles>>,
@@ -40,7 +42,7 @@ impl Memories {
         let machine = priced.machine;
         let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
         let sharers = u64::from(sharers.max(1));
-        Memories { transfer, laid, sharers, single, tiles, known: RefCell::default() }
+        Memories { transfer, laid, sharers, maps_files: machine.maps_files, single, tiles, known: RefCell::default() }
     }
 
     /// A rank's part up to this size stays in the processor's cache \[B\].

@@ -276,8 +276,8 @@ impl Reader<'_> {
                 round.steps += 1;
                 let moved = moved.unwrap_or(Moved::nothing(self.rank));
                 round.copied.add(&moved, part_lines);
-                // What was written from slots has a rate of its own for this.
-                if !self.kept && self.memories.transfer.direction == Direction::Read {
+                // What is written from slots has a rate of its own for this, and what calls read into them was measured so.
+                if !self.kept && self.memories.maps_files && self.memories.transfer.direction == Direction::Read {
                     round.copied.spilled += moved.bytes;
                 }
             }
