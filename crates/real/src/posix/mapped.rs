@@ -293,16 +293,20 @@ mod tests {
         let mut found_out = 0;
         for _ in 0..if can { 20 } else { 0 } {
             let whole = moves(IndexSet::range(0, ROWS), IndexSet::range(0, COLUMNS), true);
+            let over = AtomicBool::new(false);
             let cut = || {
-                // As soon as the first bytes are there, and within the last page, so that none is lost.
-                while whole.memory.to_vec(8, 8) == [0; 8] {
+                // As soon as the first bytes are there, and within the last page, so that none is lost. None come where the cache
+                // has let go of the file.
+                while whole.memory.to_vec(8, 8) == [0; 8] && !over.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
                 file.set_len(bytes - 100).unwrap();
             };
             let is_read = std::thread::scope(|scope| {
                 scope.spawn(cut);
-                read(&file, &whole).is_some()
+                let is_read = read(&file, &whole).is_some();
+                over.store(true, Ordering::Relaxed);
+                is_read
             });
             assert!(!is_read || is_right(&whole), "zeros behind the end are told as elements");
             found_out += usize::from(!is_read);
