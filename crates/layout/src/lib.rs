@@ -16,6 +16,7 @@ mod nest;
 mod opaque;
 mod policies;
 pub mod quantity;
+pub mod reach;
 mod region;
 mod section;
 pub mod stored;

@@ -22,6 +22,7 @@ mod folios;
 mod imagined;
 mod look;
 mod memories;
+mod messages;
 mod moved;
 mod pipeline;
 mod spread;

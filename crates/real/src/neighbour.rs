@@ -16,21 +16,16 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
+use hyperslab_layout::reach::{GAP_BYTES_MAX, goes_straight};
 use hyperslab_layout::{ElementType, Nest};
 use hyperslab_pack::{NotANumber, copy_raw};
 
 use self::cross::{Batch, Direction};
-use self::staged::{BUFFER_BYTES, GAP_BYTES_MAX, Staged};
+use self::staged::{BUFFER_BYTES, Staged};
 use self::tiles::{Tiling, Walk, in_order_of_a};
 
 /// Environment variable that switches direct access off when it is `0`, also within one process.
 const DIRECT_VARIABLE: &str = "HYPERSLAB_DIRECT";
-/// Runs of at least this length on both sides \[B\] go straight to their place; shorter ones through a buffer.
-const DIRECT_RUN_BYTES_MIN: u64 = 512;
-/// The same where the buffer spares calls runs, because gaps can be read along: measured, twice as fast at 1 KiB and
-/// equal at 16 KiB.
-const DIRECT_RUN_BYTES_MIN_AMONG_GAPS: u64 = 4096;
-
 /// What a rank tells others so that they can find out whether they reach its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
@@ -221,8 +216,7 @@ impl Crossing {
         let gap_bytes_max = if self.direction == Direction::Pull { GAP_BYTES_MAX } else { 0 };
         let gap_bytes = outer.last().map_or(0, |l| (l.a as u64).saturating_sub(run_bytes));
         let among_gaps = gap_bytes > 0 && gap_bytes <= gap_bytes_max;
-        let run_bytes_min = if among_gaps { DIRECT_RUN_BYTES_MIN_AMONG_GAPS } else { DIRECT_RUN_BYTES_MIN };
-        if local_type == element && run_bytes >= run_bytes_min {
+        if local_type == element && goes_straight(run_bytes, among_gaps) {
             for (a, b) in Walk::new(outer, nest.a, nest.b) {
                 let far = base.wrapping_add_signed(a);
                 // SAFETY: elements that follow each other on both sides, as the caller vouches.

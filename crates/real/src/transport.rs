@@ -20,6 +20,7 @@
 use crate::courier_bytes::{ELEMENT_BYTES, Letter, Packed, element_bytes, element_from, expose_bytes, exposed_views};
 use crate::neighbour::{Crossing, Identity, Reach, reach};
 use crate::wire::{Wire, WireError};
+use hyperslab_layout::reach::is_worth_reaching;
 use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
 use hyperslab_pack::{CopyError, Memory, copy};
 use hyperslab_world::{Event, Exposed, Fault, FaultKind, Here, Part, Ticket, Transport};
@@ -28,9 +29,6 @@ use std::sync::Arc;
 
 /// Messages that a reader lets each server send before it has unpacked them.
 const CREDITS: u64 = 2;
-/// Shortest average runs in a neighbour's memory that are worth reaching for \[B\]: below, each run costs as much as the
-/// system call's bookkeeping for it, and packing on the other side is faster. A message of one run has nothing to pack.
-const DIRECT_RUN_BYTES: u64 = 256;
 /// Finished messages after which a busy active side tells the passive one.
 const DONE_BATCH: u64 = 16;
 
@@ -231,7 +229,7 @@ impl Courier {
         let mut copied = false;
         while let (Some(_), false) = (pair.pulls.front(), copied) {
             let (ticket, parts) = pair.pulls.pop_front().expect("just seen");
-            if worth_reaching(near, peek, &parts) {
+            if worth_reaching(near, peek, &parts, true) {
                 self.events.push(Event::Done(ticket, reach_over(peek, &parts, true)));
                 (pair.pulled, copied) = (pair.pulled + 1, true);
             } else {
@@ -248,7 +246,7 @@ impl Courier {
             copied = true;
         }
         while let (Some((_, parts)), false) = (pair.pushes.front(), copied) {
-            let direct = *pair.pushes_directly.get_or_insert_with(|| worth_reaching(near, peek, parts));
+            let direct = *pair.pushes_directly.get_or_insert_with(|| worth_reaching(near, peek, parts, false));
             if !direct && pair.credits == 0 {
                 break;
             }
@@ -285,8 +283,8 @@ fn tell(letters: &mut Vec<Letter>, letter: Letter) {
     }
 }
 
-/// Whether to copy straight from or to the arrays that a peer exposed.
-fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part]) -> bool {
+/// Whether to copy straight from the arrays that a peer exposed, or to them.
+fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part], incoming: bool) -> bool {
     match near {
         Reach::SameProcess => true,
         Reach::Remote => false,
@@ -300,7 +298,7 @@ fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part]) -> bool {
                 let runs_of = |nest: Nest| nest.elements() * element / nest.run_bytes_a(element).max(1);
                 runs += nests(&part.region, there, here).map(runs_of).sum::<u64>();
             }
-            runs <= 1 || bytes >= runs * DIRECT_RUN_BYTES
+            is_worth_reaching(bytes, runs, incoming)
         }
     }
 }

@@ -177,15 +177,20 @@ def _processor(it: _Numbers, times: Times, together: int) -> None:
         it.measured("processor.piece", time_text(piece), said)
 
 
-def _message_fit(times: Times, way: str, run_bytes_min: float) -> tuple[float, float, float, float] | None:
-    """Seconds a message, a byte, and a run of messages that go this way: apart in the slot, and apart in the array."""
+def _message_fit(
+    times: Times, way: str, run_bytes_min: tuple[float, float]
+) -> tuple[float, float, float, float] | None:
+    """Seconds a message, a byte, and a run of messages that go this way: apart in the slot, and apart in the array.
+
+    Shorter runs on either side do not count.
+    """
     whole = times.points("message", way, lambda at: at["runs"] == 1)
     if len(whole) < 2:
         return None
     start, each = fit(whole, _one, _bytes)
 
     def parts(in_slot: int) -> list[Point]:
-        long = times.points("message", way, lambda at: at["bytes"] / at["runs"] >= run_bytes_min)
+        long = times.points("message", way, lambda at: at["bytes"] / at["runs"] >= run_bytes_min[1 - in_slot])
         return [point for point in long if point.at["runs"] > 1 and point.at["in_slot"] == in_slot]
 
     return start, each, _each_run(parts(1), start, each), _each_run(parts(0), start, each)
@@ -200,16 +205,17 @@ def _each_run(parts: Sequence[Point], start: float, each: float) -> float:
 
 def _messages(it: _Numbers, times: Times, launched: Mapping[str, Any]) -> None:
     ranks, wire = launched["together"], launched["wire"]
-    found = _message_fit(times, NEAR, 256)
+    # Between shorter runs of the array gaps are read along.
+    found = _message_fit(times, NEAR, (256, 1024))
     pairs = f"{ranks} ranks in pairs, each taking the other's messages"
     if found:
         start, each, run, in_array = found
         it.measured("measured.neighbours.message", time_text(start), f"{pairs}, 64 B to 4 MiB")
         it.measured("measured.neighbours.rate", rate_text(_inverse(each)), f"{pairs}, 64 B to 4 MiB")
-        for key, seconds, side in (("run", run, "slot"), ("array_run", in_array, "array")):
-            runs = f"512 KiB in runs of 256 B to 16 KiB, apart in the {side}"
+        for key, seconds, side, least in (("run", run, "slot", "256 B"), ("array_run", in_array, "array", "1 KiB")):
+            runs = f"512 KiB in runs of {least} to 16 KiB, apart in the {side}"
             it.measured(f"measured.neighbours.{key}", time_text(seconds), f"{pairs}, {runs}")
-    found = _message_fit(times, FAR, 0) or _message_fit(times, WIRE, 0)
+    found = _message_fit(times, FAR, (0, 0)) or _message_fit(times, WIRE, (0, 0))
     if not found:
         return
     start, each, run, in_array = found

@@ -1,6 +1,7 @@
 //! How long things are busy that ranks share.
 
-use super::costs::{Costs, Message, Stored};
+use super::costs::{Costs, Stored};
+use super::messages::Message;
 use super::moved::Moved;
 use super::terms::Resource;
 use super::work::Request;

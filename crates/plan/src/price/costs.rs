@@ -1,12 +1,12 @@
 //! What single things cost on a machine.
 
 use super::memories::CACHED_BYTES;
-use super::moved::{Copied, Moved, WORD_BYTES};
+use super::moved::{Copied, Moved};
 use super::spread::Spread;
 use super::stretches::LINE_BYTES;
 use super::terms::Priced;
 use super::work::Request;
-use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
+use crate::profile::{Disk, Files, Layout, Measured, Profile};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Sequence};
 use crate::transfer::{Direction, PAGE_BYTES, Transfer, TransferArray};
@@ -15,10 +15,6 @@ use crate::transfer::{Direction, PAGE_BYTES, Transfer, TransferArray};
 const ARITY: u32 = 4;
 /// Most bytes of one read that goes over short gaps \[B\].
 const SIEVED_CALL_BYTES: u64 = 8 << 20;
-/// Runs of a neighbour's array from which on they are reached for; shorter ones are packed \[B\].
-const REACHED_BYTES: f64 = 256.0;
-/// Runs of a slot from which on they are; shorter ones go by way of a buffer, as elements of another type do \[B\].
-const STRAIGHT_BYTES: f64 = 512.0;
 /// Most runs of memory that one call gathers.
 const GATHERED_MAX: u64 = 1024;
 /// New files from which on all are made durable by one call.
@@ -49,21 +45,6 @@ const CHECKED_RUN_BYTES: u64 = 8 << 10;
 /// Shorter ranges of a file go through the cache even when they shall not \[B\].
 const DIRECT_BYTES_MIN: u64 = 64 << 10;
 
-/// What a message costs.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Message {
-    /// The processor of the side with the slot \[ns\].
-    pub(super) slot_ns: f64,
-    /// Of this, asking for the data \[ns\].
-    pub(super) ask_ns: f64,
-    /// The processor of the side with the user's array \[ns\].
-    pub(super) array_ns: f64,
-    /// From asking to the arrival of the data, without what the side with the slot does itself \[ns\].
-    pub(super) handled_ns: f64,
-    /// The link of either node \[ns\].
-    pub(super) wire_ns: f64,
-}
-
 /// What a request to storage costs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stored {
@@ -91,7 +72,7 @@ pub(super) struct Stored {
 }
 
 pub(super) struct Costs<'a> {
-    priced: Priced<'a>,
+    pub(super) priced: Priced<'a>,
     pub(super) ranks: u32,
     pub(super) write: bool,
     /// Ranks that serve: where these have the disks, as many as there are of them.
@@ -183,7 +164,7 @@ impl<'a> Costs<'a> {
     }
 
     /// What runs of a copy cost besides their bytes; so many of them are words, in so many planes.
-    fn runs_ns(&self, runs: u64, words: u64, planes: u64) -> f64 {
+    pub(super) fn runs_ns(&self, runs: u64, words: u64, planes: u64) -> f64 {
         let costs = &self.profile().processor;
         let begun = planes as f64 * (costs.run_ns - costs.turn_ns).max(0.0);
         runs.saturating_sub(words) as f64 * costs.run_ns + words as f64 * costs.turn_ns + begun
@@ -192,12 +173,12 @@ impl<'a> Costs<'a> {
     /// What it takes besides where copies move only parts of lines of the processor's cache: each line comes from memory, and
     /// goes back where it was changed. Measured with a file in column-major order: 11 to 16 ns a line that was,
     /// 5 one that was only read.
-    fn part_lines_ns(&self, lines: u64) -> f64 {
+    pub(super) fn part_lines_ns(&self, lines: u64) -> f64 {
         2.0 * self.memory_ns((lines * LINE_BYTES) as f64)
     }
 
     /// What it takes to bring so many bytes of lines from memory, and back where they are read into.
-    fn lines_ns(&self, bytes: f64) -> f64 {
+    pub(super) fn lines_ns(&self, bytes: f64) -> f64 {
         let ways = if self.write { 1.0 } else { 2.0 };
         ways * self.memory_ns(bytes)
     }
@@ -209,103 +190,8 @@ impl<'a> Costs<'a> {
     }
 
     /// What copying the data of a message takes.
-    fn moved_ns(&self, moved: Moved) -> f64 {
+    pub(super) fn moved_ns(&self, moved: Moved) -> f64 {
         self.copy_ns(moved.bytes, 0) + self.runs_ns(moved.runs, moved.words, moved.planes)
-    }
-
-    /// A message between a slot of `rank` and an array of its peer.
-    pub(super) fn message(&self, rank: u32, moved: Moved) -> Message {
-        if self.node(rank) != self.node(moved.peer) {
-            return self.far(moved);
-        }
-        let Some(measured) = self.measured() else {
-            return Message { slot_ns: self.moved_ns(moved), ..Message::default() };
-        };
-        self.near(measured, moved)
-    }
-
-    /// Between processes of one node: long runs of the array are taken straight out of it; where they are short, its owner
-    /// packs them, and the rank with the slot puts them in their places.
-    fn near(&self, measured: &Measured, moved: Moved) -> Message {
-        let near = &measured.neighbours;
-        let half = self.near_message_ns(measured) / 2.0;
-        let (bytes, runs, array_runs) = (moved.array_bytes as f64, moved.runs as f64, moved.array_runs.max(1) as f64);
-        let (mut slot_ns, mut array_ns) = (half, half);
-        if bytes / array_runs >= REACHED_BYTES {
-            slot_ns += bytes * 1e9 / near.rate + (array_runs - 1.0) * near.array_run_ns;
-            // What is long enough in the slot goes straight to its place, or comes from there; all else by way of a buffer.
-            let straight = moved.bytes == moved.array_bytes && bytes / runs.max(1.0) >= STRAIGHT_BYTES;
-            slot_ns += match straight {
-                true => (runs - array_runs).max(0.0) * near.run_ns,
-                false => self.moved_ns(moved),
-            };
-        } else {
-            // A run shorter than a line of the processor's cache moves the line.
-            let lines = bytes + (moved.array_part_lines() * LINE_BYTES) as f64;
-            let (slot_side, array_side) = self.packed_ns(bytes);
-            let are_words = bytes <= array_runs * WORD_BYTES as f64;
-            let (words, planes) = if are_words { (moved.array_runs, moved.planes) } else { (0, 0) };
-            array_ns += array_side + self.lines_ns(lines) + self.runs_ns(moved.array_runs, words, planes);
-            slot_ns += slot_side
-                + self.runs_ns(moved.runs, moved.words, moved.planes).max(self.part_lines_ns(moved.slot_part_lines));
-        }
-        Message { slot_ns, ask_ns: 0.0, array_ns, handled_ns: near.wake_ns, wire_ns: 0.0 }
-    }
-
-    /// What packed bytes take on the side with the slot and on that with the array: the ends of a plain message.
-    fn packed_ns(&self, bytes: f64) -> (f64, f64) {
-        let costs = &self.profile().messages;
-        let (sent, received) = (bytes * costs.send_byte_ns, bytes * costs.receive_byte_ns);
-        if self.write { (received, sent) } else { (sent, received) }
-    }
-
-    /// The processors' time for a message between processes of one node. Where ranks share cores, whoever it is for has to be
-    /// woken up first, as in an agreement, which has two messages for each rank and keeps all cores busy.
-    fn near_message_ns(&self, measured: &Measured) -> f64 {
-        let machine = self.priced.machine;
-        let ranks = f64::from(machine.ranks_per_node.min(self.ranks));
-        let cores = f64::from(machine.cores_per_node.max(1));
-        let (alone_ns, crowded_ns) = (measured.neighbours.message_ns, measured.agreements.crowded_ns * cores / 2.0);
-        let share = (ranks - cores).max(0.0) / (ranks - 1.0).max(1.0);
-        alone_ns + share * (crowded_ns - alone_ns).max(0.0)
-    }
-
-    fn far(&self, moved: Moved) -> Message {
-        let costs = &self.profile().messages;
-        let Messages { send_ns, receive_ns, .. } = *costs;
-        let (bytes, runs) = (moved.bytes as f64, moved.runs as f64);
-        let parts = moved.bytes.div_ceil(costs.bytes_max.max(1)).max(1) as f64;
-        let small = send_ns + self.wire_ns(0.0) + receive_ns;
-        let asks = self.write || costs.requests == Requests::All;
-        // Long messages ask and are answered before they leave.
-        let long = if moved.bytes > costs.eager_bytes { 1.0 } else { 0.0 };
-        let hands = long * (send_ns + receive_ns);
-        let sends = parts * send_ns + bytes * costs.send_byte_ns;
-        let receives = parts * receive_ns + bytes * costs.receive_byte_ns;
-        let (slot_side, array_side) = if self.write { (receives, sends) } else { (sends, receives) };
-        let ask_ns = match (asks, self.write) {
-            (false, _) => 0.0,
-            (true, true) => send_ns,
-            (true, false) => receive_ns,
-        };
-        let wire = self.wire_ns(bytes + (parts - 1.0) * costs.header_bytes as f64);
-        // Clients derive their pieces before they are asked for them.
-        let derived = self.profile().processor.piece_ns;
-        let answer_ns =
-            array_side + runs * costs.array_run_ns + hands + if asks { send_ns + receive_ns - ask_ns } else { 0.0 };
-        Message {
-            slot_ns: ask_ns + slot_side + runs * costs.slot_run_ns + hands,
-            ask_ns,
-            array_ns: derived + answer_ns,
-            handled_ns: wire + answer_ns + long * 2.0 * small + if asks { self.wire_ns(0.0) } else { 0.0 },
-            wire_ns: bytes * 1e9 / self.profile().network.link_rate,
-        }
-    }
-
-    /// From the first byte that leaves a node to the last that arrives at another.
-    pub(super) fn wire_ns(&self, bytes: f64) -> f64 {
-        let network = &self.profile().network;
-        network.latency_ns + (bytes + self.profile().messages.header_bytes as f64) * 1e9 / network.link_rate
     }
 
     /// A request to storage, beside those of others.

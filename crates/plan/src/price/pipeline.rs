@@ -2,9 +2,10 @@
 
 use super::busy::{Busy, Costed, first_piece};
 use super::classes::Class;
-use super::costs::{Costs, Message, Stored};
+use super::costs::{Costs, Stored};
 use super::look::Look;
 use super::memories::Memories;
+use super::messages::Message;
 use super::moved::Moved;
 use super::spread::Spread;
 use super::terms::Effort;

@@ -67,7 +67,7 @@ impl<'a> Document<'a> {
 
     /// A name or a line of text, which is not empty.
     pub(super) fn words(&mut self, key: &'static str) -> Result<String, ProfileError> {
-        match self.value(key, "a string", "\"...\"")? {
+        match self.value(key, "a string", || "\"...\"".to_owned())? {
             DeValue::String(text) if !text.trim().is_empty() => Ok(text.to_string()),
             other => Err(self.unexpected(key, "a string that is not empty", other, "")),
         }
@@ -75,7 +75,7 @@ impl<'a> Document<'a> {
 
     /// Yes or no.
     pub(super) fn flag(&mut self, key: &'static str) -> Result<bool, ProfileError> {
-        match self.value(key, "true or false", "true")? {
+        match self.value(key, "true or false", || "true".to_owned())? {
             DeValue::Boolean(it) => Ok(*it),
             other => Err(self.unexpected(key, "true or false", other, "no quotes")),
         }
@@ -84,7 +84,7 @@ impl<'a> Document<'a> {
     /// One of several words.
     pub(super) fn choice(&mut self, key: &'static str, words: &[&'static str]) -> Result<&'static str, ProfileError> {
         let expected = format!("one of {}", words.join(", "));
-        let value = self.value(key, &expected, &format!("{:?}", words.first().unwrap_or(&"")))?;
+        let value = self.value(key, &expected, || format!("{:?}", words.first().unwrap_or(&"")))?;
         let DeValue::String(text) = value else { return Err(self.unexpected(key, &expected, value, "")) };
         words.iter().copied().find(|word| word == text).ok_or_else(|| {
             let hint = closest(text, words.iter().copied(), EDITS).map(|word| format!("did you mean {word:?}?"));
@@ -132,16 +132,21 @@ impl<'a> Document<'a> {
     }
 
     /// The value of a key that was asked for.
-    fn value(&mut self, key: &'static str, expected: &str, example: &str) -> Result<&'a DeValue<'a>, ProfileError> {
+    fn value(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        example: impl FnOnce() -> String,
+    ) -> Result<&'a DeValue<'a>, ProfileError> {
         self.asked.insert(key);
         match self.entries.get(key) {
             Some(value) => Ok(value.get_ref()),
-            None => Err(self.missing(key, expected, example)),
+            None => Err(self.missing(key, expected, &example())),
         }
     }
 
     fn number(&mut self, key: &'static str, measure: Measure, above_zero: bool) -> Result<f64, ProfileError> {
-        let value = self.value(key, measure.expected(), &numeral(measure))?;
+        let value = self.value(key, measure.expected(), || numeral(measure))?;
         let (is, from) = parts(measure, value).map_err(|fault| self.error(key, fault))?;
         let number = quantity::read(measure, is).map_err(|fault| self.error(key, fault))?;
         let (origin, source) = source(from).map_err(|fault| self.error(key, fault))?;

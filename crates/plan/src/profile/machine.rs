@@ -345,7 +345,7 @@ pub struct Neighbours {
     pub rate: f64,
     /// What each contiguous run of a buffer slot costs besides \[ns\].
     pub run_ns: f64,
-    /// What each contiguous run of the other's array costs besides \[ns\].
+    /// What each contiguous run of the other's array costs besides, with short gaps that are read along \[ns\].
     pub array_run_ns: f64,
 }
 

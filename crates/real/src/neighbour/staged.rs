@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io;
 
+use hyperslab_layout::reach::GAP_BYTES_MAX;
 use hyperslab_layout::{ElementType, Nest};
 use hyperslab_pack::{NotANumber, copy_raw};
 
@@ -11,9 +12,6 @@ use super::tiles::{Tile, Walk};
 
 /// Size of the buffer \[B\]: it should stay in the second-level cache.
 pub(super) const BUFFER_BYTES: u64 = 256 << 10;
-/// Gaps up to this length \[B\] are read along with what surrounds them: another run of a call costs as much (about
-/// half a microsecond). Shorter than a page, so that what lies in a gap is mapped as its ends are.
-pub(super) const GAP_BYTES_MAX: u64 = 2048;
 
 /// Most tiles that wait in the buffer, so that what is noted of them stays as small as it, however short they are.
 const WAITING_MAX: usize = BUFFER_BYTES as usize / size_of::<Waiting>();

@@ -33,9 +33,10 @@ impl Document<'_> {
 
     /// Whether a key, or one in the section of that name, was asked for.
     fn is_known(&self, key: &str) -> bool {
-        self.asked
-            .iter()
-            .any(|known| known.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+        self.asked.contains(key) || {
+            let section = format!("{key}.");
+            self.asked.range(&*section..).next().is_some_and(|known| known.starts_with(&section))
+        }
     }
 
     /// The error of a value of another type.
