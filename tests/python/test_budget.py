@@ -15,8 +15,8 @@ from mpi_programs.budget import BUFFER_BYTES, STRATEGIES
 HERE = Path(__file__).parent
 #: What a process may need besides: stacks of threads, lists of steps [B].
 BESIDES = 4 << 20
-#: Where ranks do not copy out of each other's memory, packed messages under way come on top, at both ends, and what MPI
-#: keeps of its own [B].
+#: Where ranks do not copy out of each other's memory, or runs are short, packed messages under way come on top, at both
+#: ends, and what MPI keeps of its own [B].
 MESSAGES = 4 * BUFFER_BYTES
 #: Pages of the system's cache that a read has mapped count as memory of the process [B].
 MAPPED = 2 << 20

@@ -88,24 +88,6 @@ impl Nest {
         run
     }
 
-    /// In how many stretches it lies on side `a`, where gaps of up to so many bytes do not part them, and the length of each
-    /// with its gaps \[B\].
-    pub fn stretches_a(&self, bytes: u64, gap_bytes_max: u64) -> (u64, u64) {
-        let mut loops = self.loops.clone();
-        loops.sort_unstable_by_key(|l| l.a.unsigned_abs());
-        let mut stretch = bytes;
-        let parted = loops.iter().skip_while(|l| {
-            let step = l.a.unsigned_abs();
-            let joins = step <= stretch.saturating_add(gap_bytes_max);
-            if joins {
-                stretch = stretch.saturating_add(l.count.saturating_sub(1).saturating_mul(step));
-            }
-            joins
-        });
-        let count = parted.map(|l| l.count).product();
-        (count, stretch)
-    }
-
     /// Drops loops that run once, orders the rest so that the steps on side `b` fall from the outside to the inside
     /// (steps on `a` decide ties), and merges neighbours that continue each other on both sides.
     pub fn normalised(mut self) -> Nest {
@@ -149,24 +131,6 @@ mod tests {
             Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 80, b: 8 }, Loop { count: 5, a: 8, b: 48 }].into() };
         assert_eq!((part.run_bytes_a(8), part.run_bytes_b(8)), (40, 24));
         assert_eq!(Nest { a: 0, b: 0, loops: vec![].into() }.run_bytes_a(4), 4);
-    }
-
-    #[test]
-    fn stretches_take_short_gaps_along() {
-        let stretches = |loops: &[(u64, i64)], gap_bytes_max| {
-            let loops = loops.iter().map(|&(count, a)| Loop { count, a, b: 0 }).collect();
-            Nest { a: 0, b: 0, loops }.stretches_a(8, gap_bytes_max)
-        };
-        assert_eq!(stretches(&[], 0), (1, 8));
-        // Rows of 5 elements, 100 B apart, in whatever order the loops are.
-        for loops in [[(3, 100), (5, 8)], [(5, 8), (3, -100)]] {
-            assert_eq!(stretches(&loops, 59), (3, 40));
-            assert_eq!(stretches(&loops, 60), (1, 240));
-        }
-        // Planes are further apart than rows.
-        assert_eq!(stretches(&[(2, 1000), (3, 100), (5, 8)], 60), (2, 240));
-        assert_eq!(stretches(&[(2, 1000), (3, 100), (5, 8)], 760), (1, 1240));
-        assert_eq!(stretches(&[(4, 24)], 15), (4, 8));
     }
 
     #[test]

@@ -26,6 +26,7 @@ use self::tiles::{Tiling, Walk, in_order_of_a};
 
 /// Environment variable that switches direct access off when it is `0`, also within one process.
 const DIRECT_VARIABLE: &str = "HYPERSLAB_DIRECT";
+
 /// What a rank tells others so that they can find out whether they reach its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {

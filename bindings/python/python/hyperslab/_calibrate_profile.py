@@ -178,22 +178,22 @@ def _processor(it: _Numbers, times: Times, together: int) -> None:
 
 
 def _message_fit(
-    times: Times, way: str, run_bytes_min: tuple[float, float]
+    times: Times, way: str, *, slot: float = 0, array: float = 0
 ) -> tuple[float, float, float, float] | None:
     """Seconds a message, a byte, and a run of messages that go this way: apart in the slot, and apart in the array.
 
-    Shorter runs on either side do not count.
+    Of either side only runs of at least so many bytes count.
     """
     whole = times.points("message", way, lambda at: at["runs"] == 1)
     if len(whole) < 2:
         return None
     start, each = fit(whole, _one, _bytes)
 
-    def parts(in_slot: int) -> list[Point]:
-        long = times.points("message", way, lambda at: at["bytes"] / at["runs"] >= run_bytes_min[1 - in_slot])
+    def parts(in_slot: int, run_bytes_min: float) -> list[Point]:
+        long = times.points("message", way, lambda at: at["bytes"] / at["runs"] >= run_bytes_min)
         return [point for point in long if point.at["runs"] > 1 and point.at["in_slot"] == in_slot]
 
-    return start, each, _each_run(parts(1), start, each), _each_run(parts(0), start, each)
+    return start, each, _each_run(parts(1, slot), start, each), _each_run(parts(0, array), start, each)
 
 
 def _each_run(parts: Sequence[Point], start: float, each: float) -> float:
@@ -205,8 +205,8 @@ def _each_run(parts: Sequence[Point], start: float, each: float) -> float:
 
 def _messages(it: _Numbers, times: Times, launched: Mapping[str, Any]) -> None:
     ranks, wire = launched["together"], launched["wire"]
-    # Between shorter runs of the array gaps are read along.
-    found = _message_fit(times, NEAR, (256, 1024))
+    # Gaps are three times as long as runs; up to 2 KiB of the array they are read along.
+    found = _message_fit(times, NEAR, slot=256, array=1024)
     pairs = f"{ranks} ranks in pairs, each taking the other's messages"
     if found:
         start, each, run, in_array = found
@@ -215,7 +215,7 @@ def _messages(it: _Numbers, times: Times, launched: Mapping[str, Any]) -> None:
         for key, seconds, side, least in (("run", run, "slot", "256 B"), ("array_run", in_array, "array", "1 KiB")):
             runs = f"512 KiB in runs of {least} to 16 KiB, apart in the {side}"
             it.measured(f"measured.neighbours.{key}", time_text(seconds), f"{pairs}, {runs}")
-    found = _message_fit(times, FAR, (0, 0)) or _message_fit(times, WIRE, (0, 0))
+    found = _message_fit(times, FAR) or _message_fit(times, WIRE)
     if not found:
         return
     start, each, run, in_array = found

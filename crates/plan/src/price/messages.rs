@@ -33,8 +33,8 @@ impl Costs<'_> {
         self.near(measured, moved)
     }
 
-    /// Between processes of one node: long runs of the array are taken straight out of it; where they are short, its owner
-    /// packs them, and the rank with the slot puts them in their places.
+    /// Between processes of one node: the rank with the slot reaches over into the array where runs there are long enough. Else
+    /// one side packs them, and the other puts them in their places.
     fn near(&self, measured: &Measured, moved: Moved) -> Message {
         let half = self.near_message_ns(measured) / 2.0;
         let is_reached = is_worth_reaching(moved.array_bytes, moved.array_runs, self.write);
@@ -47,20 +47,20 @@ impl Costs<'_> {
     /// What it takes a rank to reach over into a neighbour's array. Gaps are read along between runs that are short; they are
     /// never written.
     fn reached_ns(&self, near: &Neighbours, moved: Moved) -> f64 {
-        let run_bytes = moved.array_bytes / moved.array_runs.max(1);
-        let along = self.write && moved.array_stretches < moved.array_runs && !goes_straight(run_bytes, true);
-        let (stretches, bytes) = match along {
-            true => (moved.array_stretches, moved.array_stretches_bytes),
+        let pulls_among_gaps = self.write && moved.array_stretches < moved.array_runs;
+        // What is long enough on both sides goes straight to its place; all else by way of a buffer.
+        let among_gaps = pulls_among_gaps && moved.runs == moved.array_runs;
+        let is_straight =
+            moved.bytes == moved.array_bytes && goes_straight(moved.bytes / moved.runs.max(1), among_gaps);
+        let (named, bytes) = match pulls_among_gaps && !is_straight {
+            true => (moved.array_stretches, moved.array_bytes + moved.array_gaps),
             false => (moved.array_runs, moved.array_bytes),
         };
-        let reached_ns = bytes as f64 * 1e9 / near.rate + stretches.saturating_sub(1) as f64 * near.array_run_ns;
-        // What is long enough in the slot goes straight to its place, or comes from there; all else by way of a buffer.
-        let straight = moved.bytes == moved.array_bytes && goes_straight(moved.bytes / moved.runs.max(1), along);
-        reached_ns
-            + match straight {
-                true => moved.runs.saturating_sub(moved.array_runs) as f64 * near.run_ns,
-                false => self.moved_ns(moved),
-            }
+        let placed_ns = match is_straight {
+            true => moved.runs.saturating_sub(moved.array_runs) as f64 * near.run_ns,
+            false => self.moved_ns(moved),
+        };
+        bytes as f64 * 1e9 / near.rate + named.saturating_sub(1) as f64 * near.array_run_ns + placed_ns
     }
 
     /// What packed data take on the side with the slot and on that with the array.
@@ -162,14 +162,14 @@ mod tests {
             assert_eq!(packs(&profile, Direction::Read, run_bytes, 2 * run_bytes), read, "{run_bytes} B, pushed");
             assert_eq!(packs(&profile, Direction::Write, run_bytes, 2 * run_bytes), written, "{run_bytes} B, pulled");
         }
-        // Runs that are named one by one cost more than those with gaps of 2 KiB between them, which cost their bytes.
-        let pulled = |profile: &Profile, apart| message_ns(profile, Direction::Write, 1024, apart).0;
-        let (along, apart) = (pulled(&profile, 1024 + 2048), pulled(&profile, 1024 + 2049));
-        if let Some(measured) = &mut profile.measured {
-            measured.neighbours.array_run_ns = 0.0;
-        }
-        assert_eq!(pulled(&profile, 1024 + 2048), along);
-        let named = built_in().measured.map_or(0.0, |measured| 1023.0 * measured.neighbours.array_run_ns);
-        assert!((apart - pulled(&profile, 1024 + 2049) - named).abs() < 1e-3 * named, "{along} and {apart} ns");
+        // Runs with longer gaps are named one by one; a gap of 2 KiB costs its bytes.
+        let pulled = |profile: &Profile, gap: u64| message_ns(profile, Direction::Write, 1024, 1024 + gap).0;
+        let [along, apart] = [2048, 2049].map(|gap| pulled(&profile, gap));
+        let measured = profile.measured.as_mut().expect("the built-in profile is of a machine at hand");
+        let named = 1023.0 * std::mem::take(&mut measured.neighbours.array_run_ns);
+        let gaps = 1023.0 * 2048.0 * 1e9 / measured.neighbours.rate;
+        let bytes_alone = pulled(&profile, 2049);
+        assert!((apart - bytes_alone - named).abs() < 1e-3 * named, "{apart} and {bytes_alone} ns");
+        assert!(pulled(&profile, 2048) == along && along > bytes_alone + gaps, "{along} and {bytes_alone} ns");
     }
 }

@@ -25,9 +25,9 @@ pub(super) struct Moved {
     pub(super) array_lines: u64,
     /// Runs that lie together there, whatever they do in the slot: of a transposed piece far fewer.
     pub(super) array_runs: u64,
-    /// Stretches there that a neighbour reads, which takes short gaps along, and their bytes with such gaps.
+    /// Stretches there that a neighbour reads, which takes short gaps along, and the bytes of these gaps.
     pub(super) array_stretches: u64,
-    pub(super) array_stretches_bytes: u64,
+    pub(super) array_gaps: u64,
     /// Lines of the processor's cache in the slot of which these bytes touch only a part, where slots do not stay in the cache.
     pub(super) slot_part_lines: u64,
 }
@@ -36,7 +36,7 @@ impl Moved {
     pub(super) fn nothing(peer: u32) -> Moved {
         let (bytes, runs, words, planes) = (0, 0, 0, 0);
         let (array_bytes, array_lines, array_runs) = (0, 0, 0);
-        let (array_stretches, array_stretches_bytes, slot_part_lines) = (0, 0, 0);
+        let (array_stretches, array_gaps, slot_part_lines) = (0, 0, 0);
         Moved {
             peer,
             bytes,
@@ -47,7 +47,7 @@ impl Moved {
             array_lines,
             array_runs,
             array_stretches,
-            array_stretches_bytes,
+            array_gaps,
             slot_part_lines,
         }
     }
@@ -78,9 +78,9 @@ impl Moved {
                 self.planes += runs / plane.max(1);
             }
             self.array_runs += array_runs;
-            let (stretches, bytes) = nest.stretches_a(sizes.0, GAP_BYTES_MAX);
-            self.array_stretches += stretches;
-            self.array_stretches_bytes += stretches * bytes;
+            let stretches = Stretches::of(nest.loops.iter().map(|l| (l.count, l.a)), sizes.0, GAP_BYTES_MAX);
+            self.array_stretches += stretches.count;
+            self.array_gaps += stretches.gaps;
             self.array_lines += Stretches::lines(nest.loops.iter().map(|l| (l.count, l.a)), sizes.0);
             if !kept {
                 let lines = Stretches::lines(nest.loops.iter().map(|l| (l.count, l.b)), sizes.1);
