@@ -33,6 +33,8 @@ struct Lap {
     wait_ns: f64,
     /// The rank's own work on messages, copies and coding \[ns\].
     exchange_ns: f64,
+    /// Of this, coding, which is of whole chunks as requests are \[ns\].
+    coded_ns: f64,
     /// Requests to storage: the rank's own part, and in all \[ns\].
     calls_ns: f64,
     storage_ns: f64,
@@ -62,7 +64,8 @@ impl Lap {
     fn times(self, exchanged: f64, stored: f64) -> Lap {
         Lap {
             wait_ns: self.wait_ns * exchanged,
-            exchange_ns: self.exchange_ns * exchanged,
+            exchange_ns: (self.exchange_ns - self.coded_ns) * exchanged + self.coded_ns * stored,
+            coded_ns: self.coded_ns * stored,
             calls_ns: self.calls_ns * stored,
             storage_ns: self.storage_ns * stored,
             waited_ns: self.waited_ns * stored,
@@ -127,13 +130,13 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         let in_chunks = round.requests.iter().all(|request| request.file.is_none());
         let chunks = look.chunks.filter(|_| in_chunks);
         let stored_share = chunks.map_or(look.share, |(share, _)| share);
-        let (rank, own_ns) = (work.rank, lap.exchange_ns * look.share + lap.calls_ns * stored_share);
+        let own_ns = (lap.exchange_ns - lap.coded_ns) * look.share + (lap.calls_ns + lap.coded_ns) * stored_share;
         let requests = &round.requests;
         let (messages, stored) = (&messages, &stored);
         busy.add(
             costs,
             &Costed {
-                rank,
+                rank: work.rank,
                 number,
                 messages,
                 requests,
@@ -205,6 +208,7 @@ fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: 
     Lap {
         wait_ns,
         exchange_ns: planning + own + slots * many,
+        coded_ns,
         calls_ns: stored.iter().map(|stored| stored.cpu_ns).sum(),
         storage_ns,
         waited_ns: 0.0,

@@ -430,6 +430,30 @@ impl Codec for Coded {
     }
 }
 
+/// The first chunks of a section have one row of it each, so that little is copied out of them.
+#[test]
+fn whole_chunks_are_decoded_however_little_is_read_of_the_first() {
+    let (shape, chunk, rows) = ([256, 131_072], [32, 512], 31..256);
+    let element = ElementType::native(Kind::Float64);
+    let moving = |coding| {
+        let stored = Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), coding);
+        let section = Section::of([Triplet::from(rows.clone()), Triplet::from(0..shape[1])]);
+        let held = Distribution::new(&[rows.end - rows.start, shape[1]], &[2], &[Dim::Whole, Dim::Block]).unwrap();
+        let ask = TransferArray { name: "a".into(), section, spread: Spread::Regular(held), memory: element, stored };
+        let (direction, policies) = (Direction::Read, Policies::default());
+        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 2, policies });
+        let (profile, machine) = (built_in(), Machine { ranks_per_node: 2, cores_per_node: 2, maps_files: false });
+        let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+        let parameters = Parameters { strategy: Strategy::INDEPENDENT, ..Parameters::default() };
+        planner.price(&transfer, &parameters, &|_| None, Effort::QUICK).moving_ns()
+    };
+    let coded = |compresses| moving(Coding::Encoded(Arc::new(Coded { compresses })));
+    let (processor, bytes) = (built_in().processor, (shape[0] * shape[1] * 8 / 2) as f64 * 1e9);
+    let expected = bytes / processor.code_rate - 2.0 * bytes / processor.copy_rate;
+    let found = coded(true) - coded(false);
+    assert!((0.9..1.1).contains(&(found / expected)), "{found} ns for {expected} ns");
+}
+
 #[test]
 fn codecs_that_do_not_compress_cost_two_copies() {
     let (shape, chunk) = ([1024, 1024], [256, 512]);
