@@ -138,7 +138,8 @@ struct Grid {
 /// All units of a transfer.
 #[derive(Clone, Debug)]
 pub struct Units {
-    grids: Vec<Arc<Grid>>,
+    /// Shared, since who goes through the pieces of thousands of arrays has the units of all at each.
+    grids: Arc<[Arc<Grid>]>,
     count: u64,
     bytes_max: u64,
 }
@@ -166,7 +167,7 @@ impl Units {
             grids.push(Arc::new(grid));
             count += units;
         }
-        Units { grids, count, bytes_max }
+        Units { grids: grids.into(), count, bytes_max }
     }
 
     /// Number of units.
