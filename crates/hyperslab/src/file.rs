@@ -338,18 +338,22 @@ impl File {
     /// Local.
     pub fn arrays(&self) -> Vec<FileArray> {
         let inside = self.inside();
-        self.shown(&inside).into_iter().map(|(number, name)| FileArray { name, ..inside.form.array(number) }).collect()
+        let of = |(number, name)| FileArray { name, ..inside.form.array(number).into_owned() };
+        self.shown(&inside).into_iter().map(of).collect()
     }
 
     /// Numbers of the arrays that are shown, and what they are called in this group.
     fn shown(&self, inside: &Contained) -> Vec<(usize, String)> {
         let settled = self.comm.line().settled();
         let names = inside.form.names().into_iter().enumerate();
-        let shown = names.zip(&inside.added).take_while(|(_, added)| **added <= settled).map(|(named, _)| named);
-        let seen = shown.filter(|(number, _)| {
-            inside.form.hidden_in(*number).is_none_or(|step| self.within.starts_with(&format!("{step}/")))
-        });
+        let seen = names.filter(|(number, _)| self.shows(inside, *number, settled));
         seen.filter_map(|(number, name)| Some((number, name.strip_prefix(&self.within)?.to_string()))).collect()
+    }
+
+    /// Whether an array is shown, where so many requests are known to be over.
+    fn shows(&self, inside: &Contained, number: usize, settled: u64) -> bool {
+        let is_seen = |step: &str| self.within.strip_prefix(step).is_some_and(|rest| rest.starts_with('/'));
+        inside.added[number] <= settled && inside.form.hidden_in(number).is_none_or(is_seen)
     }
 
     /// Attributes of the file, or of the group of it that is open, where the format has any. Local.
@@ -436,8 +440,7 @@ impl File {
 
     /// How arrays with these numbers in the file are stored.
     fn stored(&self, numbers: &[usize]) -> Vec<Stored> {
-        let (inside, name) = (self.inside(), self.object().into());
-        numbers.iter().map(|&number| inside.form.stored(number, &name)).collect()
+        self.inside().form.stored(numbers, &self.object().into())
     }
 
     /// Calls of this file use what those before them left.

@@ -8,6 +8,7 @@ use super::{Dimension, FILL_VALUE, NetcdfHeader, Variable, padded};
 use crate::error::{Context, Error, excerpt};
 use hyperslab_layout::{Kind, tuple};
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 /// A variable to add.
 #[derive(Clone, Debug)]
@@ -42,8 +43,10 @@ impl NetcdfHeader {
     ) -> Result<Vec<usize>, Error> {
         let mut header = self.clone();
         let (first, before) = (header.variables.len(), header.records);
+        // There may be many thousands.
+        let mut taken: HashSet<&str> = self.variables.iter().map(|variable| variable.name.as_str()).collect();
         for variable in new {
-            header.add_one(variable, unlimited)?;
+            header.add_one(variable, unlimited, taken.insert(variable.name))?;
         }
         let numbers: Vec<usize> = (first..header.variables.len()).collect();
         header.count(before, new, &numbers)?;
@@ -68,7 +71,8 @@ impl NetcdfHeader {
     /// When the version has no number for it, or the file would be too large.
     pub fn grow(&mut self, records: u64, name: &str) -> Result<(), Error> {
         let before = std::mem::replace(&mut self.records, records);
-        let ends = self.record_variables().all(|number| self.end_of(number).is_some());
+        let record = self.record_bytes();
+        let ends = self.record_variables().all(|number| self.end_in(number, record).is_some());
         if records <= self.version.length_max() && ends {
             return Ok(());
         }
@@ -78,11 +82,11 @@ impl NetcdfHeader {
         Err(context.invalid(expected, format!("{records} records")).with_hint("NETCDF3_64BIT_DATA has room for more"))
     }
 
-    fn add_one(&mut self, new: &NewVariable, unlimited: Option<&str>) -> Result<(), Error> {
+    fn add_one(&mut self, new: &NewVariable, unlimited: Option<&str>, is_free: bool) -> Result<(), Error> {
         let NewVariable { name, kind, .. } = *new;
         let context = Context::new("add the NetCDF variable", name);
         check_name(name)?;
-        if self.number(name).is_some() {
+        if !is_free {
             return Err(context.invalid("variables of different names", format!("'{}' twice", excerpt(name))));
         }
         let kind = Type::of(kind).ok_or_else(|| {
@@ -243,7 +247,7 @@ impl NetcdfHeader {
             if number >= first {
                 self.variables[number].begin = at;
             }
-            at = at.max(self.end_of(number).and_then(padded).unwrap_or(u64::MAX >> 1));
+            at = at.max(self.end_in(number, None).and_then(padded).unwrap_or(u64::MAX >> 1));
         }
         for number in self.record_variables().collect::<Vec<_>>() {
             self.variables[number].begin = at;
@@ -265,7 +269,7 @@ impl NetcdfHeader {
 
     /// Refuses what the version has no place for.
     fn check_limits(&self, new: &[usize]) -> Result<(), Error> {
-        let version = self.version;
+        let (version, record) = (self.version, self.record_bytes());
         // Also those that were there: what grows lies behind what does not.
         for number in 0..self.variables.len() {
             let name = &self.variables[number].name;
@@ -279,7 +283,7 @@ impl NetcdfHeader {
                 let error = context.unsupported(format!("at most {largest} B in {}", version.name()), found);
                 return Err(error.with_hint("NETCDF3_64BIT_DATA has room for more"));
             }
-            if self.end_of(number).is_none() {
+            if self.end_in(number, record).is_none() {
                 return Err(context.invalid("a file of less than 2^62 B", tuple(&self.shape(number))));
             }
         }

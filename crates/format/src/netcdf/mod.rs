@@ -27,6 +27,7 @@ use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Stored, Strides};
 pub use names::check_name;
 pub use policy::{HEADER_BYTES_FIRST, HEADER_BYTES_MAX};
+use std::sync::Arc;
 pub use types::{Type, Version};
 
 /// A dimension, by whose number variables refer to it.
@@ -123,12 +124,8 @@ impl NetcdfHeader {
         }
     }
 
-    /// Where the last element of a variable ends \[B\]; `None` where an address might not fit 63 bits.
-    fn end_of(&self, number: usize) -> Option<u64> {
-        self.end_in(number, self.record_bytes())
-    }
-
-    /// The same, where the distance of two records is known; without records, a slab ends nowhere.
+    /// Where the last element of a variable ends \[B\], if two records are so far from each other; `None` where an address might
+    /// not fit 63 bits. Without records, a slab ends nowhere.
     fn end_in(&self, number: usize, record: Option<u64>) -> Option<u64> {
         let (begin, slab) = (self.variables[number].begin, self.slab_bytes(number)?);
         let before = match (self.is_record(number), self.records) {
@@ -154,12 +151,19 @@ impl NetcdfHeader {
         if alone { end } else { padded(end).unwrap_or(end) }
     }
 
-    /// How a variable lies in the object with this name.
-    pub fn stored(&self, number: usize, object: &str) -> Stored {
+    /// How variables lie in the object with this name, each of them.
+    pub fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored> {
+        // All variables have to be looked at for it.
+        let record = numbers.iter().any(|&number| self.is_record(number)).then(|| self.record_bytes()).flatten();
+        numbers.iter().map(|&number| self.stored_in(number, object, record)).collect()
+    }
+
+    /// How one does, where the distance of two records is known.
+    fn stored_in(&self, number: usize, object: &Arc<str>, record: Option<u64>) -> Stored {
         let variable = &self.variables[number];
-        let mut stored = Stored::in_file(&self.shape(number), variable.kind.element(), object, variable.begin);
+        let mut stored = Stored::in_file(&self.shape(number), variable.kind.element(), object.clone(), variable.begin);
         stored.fill = self.fill(number).into();
-        let record = self.record_bytes().filter(|_| self.is_record(number));
+        let record = record.filter(|_| self.is_record(number));
         // Records without anything between them are an array like any other.
         if let Some(distance) = record.filter(|&distance| Some(distance) != self.slab_bytes(number)) {
             stored.strides = Strides { record: Some(distance), ..stored.strides };

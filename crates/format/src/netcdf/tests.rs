@@ -71,7 +71,7 @@ fn records_are_padded_unless_there_is_one_slab_in_them() {
     assert_eq!((header.record_bytes(), header.records), (Some(6), 2));
     assert_eq!(header.end(), header.variables[0].begin + 12);
     assert_eq!(header.padded_end(), header.end());
-    assert_eq!(header.stored(0, "f").strides.record, None, "records without anything between them");
+    assert_eq!(header.stored(&[0], &"f".into())[0].strides.record, None, "records without anything between them");
     header.back_to(0, 0);
     assert_eq!(header, NetcdfHeader::new(Version::Offset64, Vec::new()));
     let both = [new("a", &[2, 3], Kind::Int16, Some(&t)), new("b", &[2], Kind::Float64, Some(&t[..1]))];
@@ -80,7 +80,7 @@ fn records_are_padded_unless_there_is_one_slab_in_them() {
     let begins: Vec<u64> = header.variables.iter().map(|variable| variable.begin).collect();
     assert_eq!(begins[1], begins[0] + 8);
     assert_eq!(header.end(), begins[1] + 16 + 8);
-    assert_eq!(header.stored(0, "f").strides.record, Some(16));
+    assert_eq!(header.stored(&[0], &"f".into())[0].strides.record, Some(16));
     header.grow(5, "f").unwrap();
     assert_eq!((header.shape(0), header.shape(1)), (vec![5, 3], vec![5]));
 }
@@ -202,7 +202,7 @@ fn damaged_headers_are_errors() {
             damaged[at] ^= change;
             if let Ok(Some((parsed, _))) = NetcdfHeader::parse(&damaged, 1 << 20, "f") {
                 for number in 0..parsed.variables.len() {
-                    let stored = parsed.stored(number, "f");
+                    let stored = parsed.stored(&[number], &"f".into()).remove(0);
                     assert!(stored.end().is_some_and(|end| end <= 1 << 62), "{parsed:?}");
                 }
             }

@@ -30,7 +30,7 @@ fn use_all(header: &NetcdfHeader) {
         assert_eq!(header.shape(number).len(), header.dimension_names(number).len());
         assert_eq!(header.is_record(number), records.contains(&number));
         assert_eq!(header.fill(number).len() as u64, header.element(number).bytes());
-        header.stored(number, "f");
+        assert_eq!(header.stored(&[number], &"f".into()).len(), 1);
         header.variables[number].attributes.iter().for_each(use_attribute);
     }
     header.attributes.iter().for_each(use_attribute);

@@ -126,26 +126,20 @@ pub(crate) trait Form: Debug + Send {
     /// How far it goes.
     fn extent(&self) -> FileSize;
     /// The array with this number.
-    fn array(&self, number: usize) -> FileArray;
+    fn array(&self, number: usize) -> Cow<'_, FileArray>;
     /// Names of all, in their order.
     fn names(&self) -> Vec<&str>;
-    /// The numbers of arrays of these names, where there are such.
-    fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>> {
-        if let [only] = names {
-            return vec![self.names().iter().position(|name| name == only)];
-        }
-        let known: HashMap<&str, usize> =
-            self.names().into_iter().enumerate().map(|(number, name)| (name, number)).collect();
-        names.iter().map(|name| known.get(&**name).copied()).collect()
-    }
+    /// The numbers of arrays of these names, where there are such. There may be many thousands: a name is found without looking
+    /// at all others.
+    fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>>;
     /// What is said of one besides.
     fn described(&self, number: usize) -> Described;
     /// Attributes of the file.
     fn attributes(&self) -> Map<String, Value> {
         Map::new()
     }
-    /// How one lies in the object with this name.
-    fn stored(&self, number: usize, object: &Arc<str>) -> Stored;
+    /// How arrays lie in the object with this name, each of them.
+    fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored>;
     /// How it is found out where the units of one lie, where that must be looked up in the file, which nobody does while he
     /// has the form to himself: storage may not answer.
     fn lookup(&self, _number: usize) -> Option<Lookup> {
@@ -272,14 +266,54 @@ pub(crate) trait Form: Debug + Send {
     }
 }
 
+/// Numbers of things by their names, made when somebody looks for one.
+#[derive(Debug, Default)]
+pub(super) struct NumbersByName(OnceCell<HashMap<String, usize>>);
+
+impl NumbersByName {
+    /// Those of things with these names, out of so many, of which it is told how each is called.
+    pub(super) fn of<'a>(
+        &self,
+        names: &[Cow<str>],
+        count: usize,
+        called: impl Fn(usize) -> &'a str,
+    ) -> Vec<Option<usize>> {
+        // Those of most calls follow each other here, too.
+        let mut next = 0;
+        let number = |name: &Cow<str>| {
+            let follows = next < count && called(next) == name;
+            let found = if follows { Some(next) } else { self.number(name, count, &called) };
+            next = found.map_or(next, |found| found + 1);
+            found
+        };
+        names.iter().map(number).collect()
+    }
+
+    fn number<'a>(&self, name: &str, count: usize, called: impl Fn(usize) -> &'a str) -> Option<usize> {
+        let all = || (0..count).map(|number| (called(number).to_string(), number)).collect();
+        if count == 0 { None } else { self.0.get_or_init(all).get(name).copied() }
+    }
+
+    /// One more is called so.
+    pub(super) fn push(&mut self, name: &str, number: usize) {
+        if let Some(numbers) = self.0.get_mut() {
+            numbers.insert(name.to_string(), number);
+        }
+    }
+
+    /// They are others now.
+    pub(super) fn forget(&mut self) {
+        self.0.take();
+    }
+}
+
 /// Arrays one after another behind a header, of which the file says nothing.
 #[derive(Debug)]
 pub(super) struct Raw {
     header: Vec<u8>,
     order: Order,
     arrays: Vec<FileArray>,
-    /// Their numbers by their names, of which there may be many thousands; made when somebody looks for one.
-    numbers: OnceCell<HashMap<String, usize>>,
+    numbers: NumbersByName,
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
@@ -296,7 +330,7 @@ impl Raw {
 
     /// A file of nothing.
     pub(super) fn empty(order: Order) -> Raw {
-        let (arrays, numbers, offsets) = (Vec::new(), OnceCell::new(), Vec::new());
+        let (arrays, numbers, offsets) = (Vec::new(), NumbersByName::default(), Vec::new());
         Raw { header: Vec::new(), order, arrays, numbers, offsets, end: 0 }
     }
 
@@ -305,20 +339,13 @@ impl Raw {
         Raw { header: header.to_vec(), ..self }
     }
 
-    fn number_of(&self, name: &str) -> Option<usize> {
-        let all = || self.arrays.iter().enumerate().map(|(number, array)| (array.name.clone(), number)).collect();
-        if self.arrays.is_empty() { None } else { self.numbers.get_or_init(all).get(name).copied() }
-    }
-
     fn push(&mut self, array: FileArray) -> Result<(), Fault> {
         let bytes = array.bytes()?;
         let end = self.end.checked_add(bytes).filter(|&end| end < 1 << 62).ok_or_else(|| {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
         self.offsets.push(std::mem::replace(&mut self.end, end));
-        if let Some(numbers) = self.numbers.get_mut() {
-            numbers.insert(array.name.clone(), self.arrays.len());
-        }
+        self.numbers.push(&array.name, self.arrays.len());
         self.arrays.push(array);
         Ok(())
     }
@@ -329,8 +356,8 @@ impl Form for Raw {
         FileSize { arrays: self.arrays.len(), bytes: self.end, ..FileSize::default() }
     }
 
-    fn array(&self, number: usize) -> FileArray {
-        self.arrays[number].clone()
+    fn array(&self, number: usize) -> Cow<'_, FileArray> {
+        Cow::Borrowed(&self.arrays[number])
     }
 
     fn names(&self) -> Vec<&str> {
@@ -338,28 +365,23 @@ impl Form for Raw {
     }
 
     fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>> {
-        // Those of most calls follow each other here, too.
-        let mut next = 0;
-        let number = |name: &Cow<str>| {
-            let follows = self.arrays.get(next).is_some_and(|array| array.name == *name);
-            let found = if follows { Some(next) } else { self.number_of(name) };
-            next = found.map_or(next, |found| found + 1);
-            found
-        };
-        names.iter().map(number).collect()
+        self.numbers.of(names, self.arrays.len(), |number| &self.arrays[number].name)
     }
 
     fn described(&self, _number: usize) -> Described {
         Described::default()
     }
 
-    fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
-        let FileArray { shape, element, .. } = &self.arrays[number];
-        let stored = Stored::in_file(shape, *element, object.clone(), self.offsets[number]);
-        match self.order {
-            Order::RowMajor => stored,
-            Order::ColumnMajor => stored.ordered(self.order.of_dimensions(shape.len())),
-        }
+    fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored> {
+        let stored = |&number: &usize| {
+            let FileArray { shape, element, .. } = &self.arrays[number];
+            let stored = Stored::in_file(shape, *element, object.clone(), self.offsets[number]);
+            match self.order {
+                Order::RowMajor => stored,
+                Order::ColumnMajor => stored.ordered(self.order.of_dimensions(shape.len())),
+            }
+        };
+        numbers.iter().map(stored).collect()
     }
 
     fn beginning(&self) -> Vec<u8> {
@@ -380,7 +402,7 @@ impl Form for Raw {
 
     fn back_to(&mut self, before: FileSize) {
         self.arrays.truncate(before.arrays);
-        self.numbers.take();
+        self.numbers.forget();
         self.offsets.truncate(before.arrays);
         self.end = before.bytes;
     }

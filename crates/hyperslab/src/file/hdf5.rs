@@ -43,8 +43,8 @@ impl Form for Hdf5 {
         FileSize { arrays: self.arrays.len(), records: 0, bytes: self.end, lengths }
     }
 
-    fn array(&self, number: usize) -> FileArray {
-        self.arrays[number].array.clone()
+    fn array(&self, number: usize) -> Cow<'_, FileArray> {
+        Cow::Borrowed(&self.arrays[number].array)
     }
 
     fn names(&self) -> Vec<&str> {
@@ -84,21 +84,8 @@ impl Form for Hdf5 {
         self.attributes.clone()
     }
 
-    fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
-        let Hdf5Array { array, place, fill, .. } = &self.arrays[number];
-        let FileArray { shape, element, .. } = array;
-        let nowhere = |chunk: &[u64]| Stored::in_table(shape, *element, chunk, Table::of(object.clone(), Vec::new()));
-        let stored = match place {
-            ElementsAt::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
-            // Where it lies is looked up.
-            ElementsAt::Named | ElementsAt::InHeader => Stored::in_file(shape, *element, object.clone(), 0),
-            ElementsAt::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),
-            ElementsAt::Grid { chunk, at } => Stored::in_grid(shape, *element, chunk, object.clone(), *at),
-            // Where they lie is looked up.
-            ElementsAt::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
-            ElementsAt::InRoom { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
-        };
-        Stored { fill: fill.clone().into(), ..stored }
+    fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored> {
+        numbers.iter().map(|&number| self.arrays[number].stored(object)).collect()
     }
 
     fn lookup(&self, number: usize) -> Option<Lookup> {
@@ -281,6 +268,26 @@ fn converted(fill: &[u8], from: ElementType, to: ElementType) -> Vec<u8> {
         fill.chunks_mut(from.kind.swap_bytes() as usize).for_each(<[u8]>::reverse);
     }
     fill
+}
+
+impl Hdf5Array {
+    /// How it lies in the object with this name.
+    fn stored(&self, object: &Arc<str>) -> Stored {
+        let Hdf5Array { array, place, fill, .. } = self;
+        let FileArray { shape, element, .. } = array;
+        let nowhere = |chunk: &[u64]| Stored::in_table(shape, *element, chunk, Table::of(object.clone(), Vec::new()));
+        let stored = match place {
+            ElementsAt::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
+            // Where it lies is looked up.
+            ElementsAt::Named | ElementsAt::InHeader => Stored::in_file(shape, *element, object.clone(), 0),
+            ElementsAt::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),
+            ElementsAt::Grid { chunk, at } => Stored::in_grid(shape, *element, chunk, object.clone(), *at),
+            // Where they lie is looked up.
+            ElementsAt::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
+            ElementsAt::InRoom { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
+        };
+        Stored { fill: fill.clone().into(), ..stored }
+    }
 }
 
 impl Hdf5 {

@@ -45,11 +45,12 @@ impl File {
     /// # Errors
     /// When there is none of that name.
     pub fn look_at(&self, name: &str) -> Result<Info, Error> {
-        let inside = self.inside();
-        let shown = self.shown(&inside);
-        match shown.iter().find(|(_, known)| known == name) {
-            Some((number, _)) => Ok(info(&*inside.form, *number)),
+        let (inside, settled) = (self.inside(), self.comm.line().settled());
+        let found = inside.form.numbers_of(&self.paths(&[name]))[0];
+        match found.filter(|&number| self.shows(&inside, number, settled)) {
+            Some(number) => Ok(info(&*inside.form, number)),
             None => {
+                let shown = self.shown(&inside);
                 let names: Vec<&str> = shown.iter().map(|(_, name)| name.as_str()).collect();
                 Err(missing(&*inside.form, &self.path(), name, &names).into())
             }
@@ -79,7 +80,7 @@ impl File {
         }
         let inside = self.inside();
         let number = inside.form.numbers_of(&self.paths(&[name])).pop()??;
-        Some(inside.form.array(number).shape)
+        Some(inside.form.array(number).shape.clone())
     }
 
     /// What an array is that this rank is about to read by itself. Local.
@@ -143,7 +144,7 @@ impl File {
 }
 
 fn info(form: &dyn Form, number: usize) -> Info {
-    let (array, said) = (form.array(number), form.described(number));
+    let (array, said) = (form.array(number).into_owned(), form.described(number));
     Info {
         chunks: said.chunks.unwrap_or_else(|| array.shape.clone()),
         shards: None,

@@ -1,7 +1,7 @@
 //! NetCDF classic files: their variables are the arrays, and those with the unlimited dimension grow.
 
 use super::disk::SeenFile;
-use super::form::{Described, FileArray, FileSize, Form, LookAt};
+use super::form::{Described, FileArray, FileSize, Form, LookAt, NumbersByName};
 use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
@@ -13,6 +13,7 @@ use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::{ElementType, Stored};
 use hyperslab_pack::convert_scalar;
 use hyperslab_world::{Fault, FaultKind, Location, Names};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a new NetCDF file is.
@@ -69,6 +70,7 @@ struct Netcdf {
     /// Of a file that exists, its first bytes and how many records they stand for.
     found: Option<(Vec<u8>, u64)>,
     options: NetcdfOptions,
+    numbers: NumbersByName,
 }
 
 /// Rank 0's part of opening: the header as it is in the file, behind the length of the file, which ranks are told with it.
@@ -124,7 +126,8 @@ impl Netcdf {
         let parsed = NetcdfHeader::parse(bytes, u64::from_be_bytes(*length), path).map_err(format_fault)?;
         let (header, _) = parsed.ok_or_else(broken)?;
         let records = header.records;
-        Ok(Netcdf { header, found: Some((bytes.to_vec(), records)), options: NetcdfOptions::default() })
+        let (options, numbers) = (NetcdfOptions::default(), NumbersByName::default());
+        Ok(Netcdf { header, found: Some((bytes.to_vec(), records)), options, numbers })
     }
 }
 
@@ -134,13 +137,18 @@ impl Form for Netcdf {
         FileSize { arrays: variables.len(), records: *records, bytes: self.header.padded_end(), ..FileSize::default() }
     }
 
-    fn array(&self, number: usize) -> FileArray {
+    fn array(&self, number: usize) -> Cow<'_, FileArray> {
         let name = self.header.variables[number].name.clone();
-        FileArray { name, shape: self.header.shape(number), element: self.header.element(number) }
+        Cow::Owned(FileArray { name, shape: self.header.shape(number), element: self.header.element(number) })
     }
 
     fn names(&self) -> Vec<&str> {
         self.header.variables.iter().map(|variable| variable.name.as_str()).collect()
+    }
+
+    fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>> {
+        let variables = &self.header.variables;
+        self.numbers.of(names, variables.len(), |number| &variables[number].name)
     }
 
     fn described(&self, number: usize) -> Described {
@@ -159,8 +167,8 @@ impl Form for Netcdf {
         json(&self.header.attributes)
     }
 
-    fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
-        self.header.stored(number, object)
+    fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored> {
+        self.header.stored(numbers, object)
     }
 
     fn beginning(&self) -> Vec<u8> {
@@ -212,11 +220,13 @@ impl Form for Netcdf {
         });
         let variables: Vec<NewVariable> = variables.collect();
         let NetcdfOptions { unlimited, version, .. } = &self.options;
-        self.header.add(&variables, unlimited.as_deref(), *version).map(drop).map_err(format_fault)
+        let added = self.header.add(&variables, unlimited.as_deref(), *version).map_err(format_fault)?;
+        added.into_iter().for_each(|number| self.numbers.push(&self.header.variables[number].name, number));
+        Ok(())
     }
 
     fn grows(&self, number: usize) -> bool {
-        self.header.record_variables().any(|one| one == number)
+        self.header.is_record(number)
     }
 
     fn growing_together(&self) -> Vec<usize> {
@@ -231,6 +241,7 @@ impl Form for Netcdf {
     fn back_to(&mut self, before: FileSize) {
         if before.arrays < self.header.variables.len() {
             self.header.back_to(before.arrays, before.records);
+            self.numbers.forget();
         }
         self.header.records = before.records;
     }
@@ -270,7 +281,8 @@ impl File {
         };
         let form = move |told: &[u8]| -> Result<Box<dyn Form>, Fault> {
             if mode.writes_new() {
-                return Ok(Box::new(Netcdf { header: options.new_header()?, found: None, options }));
+                let header = options.new_header()?;
+                return Ok(Box::new(Netcdf { header, found: None, options, numbers: NumbersByName::default() }));
             }
             match told.split_first() {
                 Some((&OF_HDF5, told)) => super::hdf5::of_told(told),

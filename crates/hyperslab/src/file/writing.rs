@@ -308,13 +308,11 @@ impl File {
         if records.is_empty() {
             return Ok(());
         }
-        for number in inside.form.growing_together() {
-            if numbers.contains(&number) {
-                continue;
-            }
-            let FileArray { name, mut shape, element } = inside.form.array(number);
+        let given: HashSet<usize> = numbers.iter().copied().collect();
+        for number in inside.form.growing_together().into_iter().filter(|number| !given.contains(number)) {
+            let FileArray { name, mut shape, element } = inside.form.array(number).into_owned();
             shape[0] = records.end - records.start;
-            let memory = Memory::from_vec(inside.form.stored(number, &"".into()).fill.to_vec());
+            let memory = Memory::from_vec(inside.form.stored(&[number], &"".into())[0].fill.to_vec());
             let strides = vec![0; shape.len()];
             let holding = Ownership::replicated(&shape, self.comm.size())?;
             let array = LocalArray { memory, element, shape, strides, offset: 0 };
