@@ -263,6 +263,12 @@ impl ElementType {
         self.kind.bytes()
     }
 
+    /// Where one may begin that is looked at in place: at multiples of the largest power of two in its size, at most 16 \[B\].
+    pub const fn alignment(self) -> u64 {
+        let power = self.bytes().trailing_zeros();
+        1 << if power < 4 { power } else { 4 }
+    }
+
     /// Parses a NumPy type string: an optional `<`, `>`, `=` or `|`, then a code such as `f8`, or one of an [`Opaque`].
     pub fn from_numpy(text: &str) -> Option<Self> {
         let (order, code) = match text.as_bytes().first()? {
@@ -315,6 +321,12 @@ impl fmt::Display for ElementType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_are_aligned_by_their_size() {
+        let of = |code: &str| ElementType::from_numpy(code).unwrap().alignment();
+        assert_eq!(["u1", "f4", "f8", "c16", "V12", "V3", "V64"].map(of), [1, 4, 8, 16, 4, 1, 16]);
+    }
 
     /// What NumPy 2.4 says of `can_cast(row, column, casting="same_kind")`, in the order of [`Kind::ALL`]. bfloat16, which
     /// NumPy does not have, is what float16 is.

@@ -138,7 +138,8 @@ impl Hdf5 {
         let array = FileArray { name: ask.name.clone(), shape: ask.shape().to_vec(), element: *element };
         let Said { cut, limits, fill, dimensions, attributes } = said;
         let bytes = cut.as_ref().map_or_else(|| array.bytes(), |cut| cut.bytes_at_once(&array))?;
-        let at = self.end.next_multiple_of(if bytes >= LARGE { PAGE } else { 16 });
+        // Small arrays of one type lie one behind the other without a gap, so that a call moves many as one.
+        let at = self.end.next_multiple_of(if bytes >= LARGE { PAGE } else { element.alignment() });
         let end = at.checked_add(bytes).filter(|&end| end < 1 << 62).ok_or_else(|| {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
