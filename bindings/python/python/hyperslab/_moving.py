@@ -28,7 +28,7 @@ from hyperslab._calls import (
 )
 from hyperslab._indexing import has_list, runs_of
 from hyperslab._local import describe_all, describe_each, host_array
-from hyperslab._parts import asks_of, dists_of, named, parts_of, section_in, spread_of
+from hyperslab._parts import asks_of, dists_of, named, parts_of, section_in, sections_in, spread_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
@@ -238,7 +238,7 @@ class Moving:
                 message = "lists of indices select what is read; what is written needs a section, or an ElementMap"
                 raise InvalidError(message)
             infos = self._look_at([*map(str, arrays)], "write", fresh=True)
-            given["sections"] = [section_in(section, infos[str(each)]) for each in arrays]
+            given["sections"] = [*sections_in(section, (infos[str(each)] for each in arrays))]
         if dtype is not None:
             given["dtype"] = type_code(dtype)
         if any(names is not None or attrs is not None for _, names, attrs in parts.values()):
@@ -486,7 +486,7 @@ class Moving:
         known = targets if self._looks_alone and section is None and dist is not None else {}
         asked = [each for each in names if each not in known]
         infos = self._look_at(asked, "read", fresh=fresh) if blocks else {each: self._info(each) for each in asked}
-        parts = {} if section is None else {each: section_in(section, info) for each, info in infos.items()}
+        parts = {} if section is None else dict(zip(infos, sections_in(section, infos.values()), strict=True))
         each_dist = dists_of(dist, names)
         for each in names:
             if each not in targets:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from hyperslab import _core
@@ -12,7 +13,7 @@ from hyperslab.array import ArrayInfo
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 
-__all__ = ["asks_of", "dists_of", "named", "parts_of", "section_in", "spread_of"]
+__all__ = ["asks_of", "dists_of", "named", "parts_of", "section_in", "sections_in", "spread_of"]
 
 
 def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
@@ -53,7 +54,8 @@ def dists_of(dist: Any, names: Sequence[str]) -> Mapping[str, Any]:
     """Who holds what of each array."""
     if not isinstance(dist, Mapping):
         return dict.fromkeys(names, dist)
-    unknown = [name for name in dist if name not in names]
+    known = {*names}
+    unknown = [name for name in dist if name not in known]
     if unknown:
         message = f"dist has '{unknown[0]}', which is no array of the call"
         raise InvalidError(message)
@@ -75,10 +77,24 @@ def spread_of(
     """Who gets what of an array or a section of it; every rank all, where that is not said."""
     if dist is not None:
         return holding(dist)
-    shape = info.shape if part is None else [count * block for _, _, count, block in part]
+    return _everywhere(info.shape if part is None else tuple(count * block for _, _, count, block in part), size)
+
+
+@lru_cache(maxsize=64)
+def _everywhere(shape: tuple[int, ...], size: int) -> Distribution:
+    """All of an array on each rank; many have one shape."""
     return Distribution.replicated(shape, size)
 
 
 def section_in(section: SectionLike, info: ArrayInfo) -> RawSection:
     """A section of an array, as start, stride, count and block."""
     return sectioned(expanded(section, info.shape), info.shape)
+
+
+def sections_in(section: SectionLike, infos: Iterable[ArrayInfo]) -> Iterator[RawSection]:
+    """The same section of several arrays, of which many have one shape."""
+    known: dict[tuple[int, ...], RawSection] = {}
+    for info in infos:
+        if info.shape not in known:
+            known[info.shape] = section_in(section, info)
+        yield known[info.shape]

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
@@ -34,6 +35,9 @@ __all__ = ["Array", "ArrayInfo", "RawInfo", "info_of"]
 #: Kind, shape, chunks, shards, names of dimensions, attributes, fill value and codecs as JSON.
 RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[int] | None, list[str | None] | None, str, str, str]"
 
+#: What is said of an array is kept for others that are alike, if it is no longer than this.
+KEPT_TEXT = 4096
+
 
 @dataclass(frozen=True)
 class ArrayInfo:
@@ -51,18 +55,25 @@ class ArrayInfo:
 
 def info_of(raw: RawInfo) -> ArrayInfo:
     """What the core tells of an array."""
-    kind, shape, chunks, shards, names, attributes, fill, codecs = raw
-    dtype = type_of(kind)
-    return ArrayInfo(
-        tuple(shape),
-        dtype,
-        tuple(chunks),
-        None if shards is None else tuple(shards),
-        None if names is None else tuple(names),
-        frozen(attributes_of(attributes, dtype)),
-        fill_of(fill, dtype),
-        frozen(json.loads(codecs)),
-    )
+    kind, shape, chunks, shards, names, *texts = raw
+    in_shards = None if shards is None else tuple(shards)
+    made = _info if sum(map(len, texts)) <= KEPT_TEXT else _info.__wrapped__
+    return made(kind, tuple(shape), tuple(chunks), in_shards, None if names is None else tuple(names), *texts)
+
+
+@lru_cache(maxsize=64)
+def _info(
+    kind: str,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    shards: tuple[int, ...] | None,
+    names: tuple[str | None, ...] | None,
+    *texts: str,
+) -> ArrayInfo:
+    """Nothing of it can be changed, and of thousands of arrays in a store nearly all are alike."""
+    dtype, (attributes, fill, codecs) = type_of(kind), texts
+    said, filled = frozen(attributes_of(attributes, dtype)), fill_of(fill, dtype)
+    return ArrayInfo(shape, dtype, chunks, shards, names, said, filled, frozen(json.loads(codecs)))
 
 
 class Array:

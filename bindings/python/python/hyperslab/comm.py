@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from hyperslab import _core
 from hyperslab._values import unfit, whole_number
@@ -29,7 +29,6 @@ CLOSE_SECONDS = 10.0
 TELL_SECONDS = 30.0
 
 
-@runtime_checkable
 class HasRank(Protocol):
     """A communicator of mpi4py, or of this package."""
 
@@ -44,7 +43,7 @@ RankLike: TypeAlias = "int | HasRank"
 
 def rank_of(rank: RankLike) -> int:
     """Rank number of a number or of a communicator."""
-    return whole_number(rank.rank if isinstance(rank, HasRank) else rank, "rank")
+    return whole_number(getattr(rank, "rank", rank), "rank")
 
 
 class _Divided:

@@ -59,6 +59,9 @@ class Distribution:
     ((0, 4), (slice(5, 10, None), slice(0, 4, None)))
     """
 
+    #: The rank whose part was asked for last, and its shape: many arrays may be spread alike.
+    _local: tuple[int, tuple[int, ...]] | None = None
+
     def __init__(
         self,
         shape: Sequence[SupportsIndex],
@@ -130,8 +133,13 @@ class Distribution:
 
     def local_shape(self, rank: RankLike) -> tuple[int, ...]:
         """Shape of the part that a rank holds, given as a number or as a communicator."""
-        runs = self._core.runs(rank_of(rank))
-        return tuple(sum(length * count for _, length, _, count in dim) for dim in runs)
+        number = rank_of(rank)
+        known = self._local
+        if known is None or known[0] != number:
+            runs = self._core.runs(number)
+            # Threads that are ranks may have one distribution: each returns what it found itself.
+            known = self._local = number, tuple(sum(length * count for _, length, _, count in dim) for dim in runs)
+        return known[1]
 
     def indices(self, rank: RankLike) -> tuple[NDArray[np.int64], ...]:
         """Global indices of a rank's part along each dimension, in rising order; ``np.ix_(*...)`` selects the part."""
