@@ -5,25 +5,41 @@
 //! makes some calls and then twice as many, and tells the difference for each.
 
 use hyperslab::{
-    ArrayWrite, Comm, Contents, Dim, Distribution, ElementType, Error, File, FileArray, Kind, LocalArray, Mode,
-    OpenOptions, ReadOptions, Section, Store, Triplet, WriteOptions,
+    ArrayWrite, Comm, Contents, Dim, Distribution, ElementType, Error, File, FileArray, Hdf5Options, Kind, LocalArray,
+    Mode, NetcdfOptions, OpenOptions, ReadOptions, Section, Store, Triplet, WriteOptions,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Elements of 8 B in 64 KiB.
 const ELEMENTS: u64 = 8192;
+/// Elements of 8 B of each of many arrays.
+const EXTENT: u64 = 35;
 /// Calls of the shorter run.
 const CALLS: u64 = 200;
 
 /// Makes so many calls, of which some are made before by both runs.
 type Calls = fn(&Comm, &Path, u64) -> Result<(), Error>;
 
-const KINDS: [(&str, Calls); 8] = [
+const KINDS: [(&str, Calls); 11] = [
     ("64 KiB of an open raw file, written", |comm, path, calls| raw(comm, path, calls, true)),
     ("64 KiB of an open raw file, read", |comm, path, calls| raw(comm, path, calls, false)),
     ("50 arrays of 280 B of an open raw file, written in one call", |comm, path, calls| many(comm, path, calls, true)),
     ("50 arrays of 280 B of an open raw file, read in one call", |comm, path, calls| many(comm, path, calls, false)),
+    ("an array of 280 B of a new NetCDF file, all written in one call", |comm, path, calls| {
+        together(File::open_netcdf(comm, path.join("a.nc"), Mode::Write, quick(), NetcdfOptions::default())?, calls)
+            .and_then(File::close)
+    }),
+    ("an array of 280 B of a new HDF5 file, all written in one call", |comm, path, calls| {
+        together(File::open_hdf5(comm, path.join("a.h5"), Mode::Write, quick(), Hdf5Options::default())?, calls)
+            .and_then(File::close)
+    }),
+    ("an array of a NetCDF file with 1,000, looked up by its name", |comm, path, calls| {
+        let opened = File::open_netcdf(comm, path.join("a.nc"), Mode::Write, quick(), NetcdfOptions::default())?;
+        let file = together(opened, 1000)?;
+        (0..calls).try_for_each(|number| file.look_at(&format!("a{number}")).map(drop))?;
+        file.close()
+    }),
     ("a new Zarr array of 64 KiB", |comm, path, calls| arrays(comm, path, calls, |_| ELEMENTS)),
     ("the same, each of another extent and so planned anew", |comm, path, calls| {
         arrays(comm, path, calls, |number| ELEMENTS - number)
@@ -41,11 +57,22 @@ fn spread(extent: u64) -> Result<Distribution, Error> {
 }
 
 fn open(comm: &Comm, path: &Path) -> Result<Store, Error> {
-    Store::open(comm, path.join("a.zarr"), Mode::Write, OpenOptions::default().durable(false))
+    Store::open(comm, path.join("a.zarr"), Mode::Write, quick())
+}
+
+fn quick() -> OpenOptions {
+    OpenOptions::default().durable(false)
+}
+
+/// A file with so many arrays, written in one call.
+fn together(file: File, arrays: u64) -> Result<File, Error> {
+    let all = (0..arrays).map(|number| new(number, EXTENT)).collect::<Result<Vec<_>, _>>()?;
+    file.write(&all, &WriteOptions::default())?;
+    Ok(file)
 }
 
 fn raw(comm: &Comm, path: &Path, calls: u64, write: bool) -> Result<(), Error> {
-    let (path, options) = (path.join("a.raw"), OpenOptions::default().durable(false));
+    let (path, options) = (path.join("a.raw"), quick());
     std::fs::write(&path, vec![0; 64 * 8 * ELEMENTS as usize]).expect("a file");
     let element = ElementType::native(Kind::Float64);
     let known = [FileArray { name: "a".into(), shape: vec![64 * ELEMENTS], element }];
@@ -69,8 +96,7 @@ fn raw(comm: &Comm, path: &Path, calls: u64, write: bool) -> Result<(), Error> {
 /// Calls with many small arrays each.
 fn many(comm: &Comm, path: &Path, calls: u64, write: bool) -> Result<(), Error> {
     const ARRAYS: usize = 50;
-    const EXTENT: u64 = 35;
-    let (path, options) = (path.join("a.raw"), OpenOptions::default().durable(false));
+    let (path, options) = (path.join("a.raw"), quick());
     std::fs::write(&path, vec![0; 8 * EXTENT as usize * ARRAYS]).expect("a file");
     let element = ElementType::native(Kind::Float64);
     let known = |number| FileArray { name: format!("a{number}"), shape: vec![EXTENT], element };
