@@ -10,11 +10,20 @@ pub(crate) const ARRAY_BYTES_MAX: u64 = i64::MAX as u64;
 ///
 /// Dimensions of length zero count as one in the check, so that strides of empty arrays cannot overflow either.
 pub(crate) fn array_bytes(shape: &[u64], element_bytes: u64) -> Option<u64> {
-    let padded = shape.iter().try_fold(element_bytes, |bytes, &length| bytes.checked_mul(length.max(1)))?;
+    bytes_of(shape.iter().copied(), element_bytes)
+}
+
+/// The same, given its extents one by one.
+pub(crate) fn bytes_of(extents: impl IntoIterator<Item = u64>, element_bytes: u64) -> Option<u64> {
+    let mut is_empty = false;
+    let padded = extents.into_iter().try_fold(element_bytes, |bytes, length| {
+        is_empty |= length == 0;
+        bytes.checked_mul(length.max(1))
+    })?;
     if padded > ARRAY_BYTES_MAX {
         return None;
     }
-    Some(if shape.contains(&0) { 0 } else { padded })
+    Some(if is_empty { 0 } else { padded })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::{FileArray, Unread};
-use form::{FileEnd, Form, Raw};
+use form::{FileEnd, Form, Lasting, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
 use hyperslab_format::npy::NpyHeader;
@@ -37,7 +37,7 @@ use hyperslab_layout::ElementType;
 use hyperslab_layout::tuple;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Location, Lock, Names, Proof, Root, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Location, Lock, Names, Proof, Root};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -398,9 +398,8 @@ impl File {
     /// What other ranks must see of a file that exists, too.
     fn proofs(&self) -> Vec<Proof> {
         let form = &self.inside().form;
-        let stretch = form.lasting().map(|(from, to)| {
-            let bytes = fingerprint(&form.beginning()[from as usize..to as usize]);
-            Proof::Stretch(self.directory.full(&self.name).into(), (from, to), bytes)
+        let stretch = form.lasting().map(|Lasting { from, to, fingerprint }| {
+            Proof::Stretch(self.directory.full(&self.name).into(), (from, to), fingerprint)
         });
         self.proofs.iter().cloned().chain(stretch).collect()
     }

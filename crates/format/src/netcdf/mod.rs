@@ -20,7 +20,7 @@ mod tests;
 mod types;
 
 use crate::error::{Context, Error};
-use crate::size::array_bytes;
+use crate::size::bytes_of;
 pub use adding::NewVariable;
 pub use attribute::Attribute;
 use hyperslab_layout::ElementType;
@@ -108,7 +108,7 @@ impl NetcdfHeader {
     fn slab_bytes(&self, number: usize) -> Option<u64> {
         let variable = &self.variables[number];
         let lengths = variable.dimensions.iter().filter_map(|&dimension| self.dimensions[dimension].length);
-        array_bytes(&lengths.collect::<Vec<u64>>(), variable.kind.bytes())
+        bytes_of(lengths, variable.kind.bytes())
     }
 
     /// Distance of two records \[B\]: of all slabs, each padded to 4 B, but the only one of a file is not; `None` where an

@@ -9,7 +9,7 @@ use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section, Stored, tuple};
 use hyperslab_walk::PlacedChunk;
-use hyperslab_world::{Fault, FaultKind, Names};
+use hyperslab_world::{Fault, FaultKind, Names, fingerprint};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -108,6 +108,24 @@ pub(crate) struct FileEnd {
     pub ending: Vec<u8>,
 }
 
+/// Bytes that do not change when a file grows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lasting {
+    /// Where they begin \[B\].
+    pub(crate) from: u64,
+    /// Where they end \[B\].
+    pub(crate) to: u64,
+    /// By which they are told from others.
+    pub(crate) fingerprint: u64,
+}
+
+impl Lasting {
+    /// All of what a file begins with from this byte on.
+    pub(super) fn of(beginning: &[u8], from: u64) -> Lasting {
+        Lasting { from, to: beginning.len() as u64, fingerprint: fingerprint(&beginning[from as usize..]) }
+    }
+}
+
 /// How far a file goes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct FileSize {
@@ -183,8 +201,8 @@ pub(crate) trait Form: Debug + Send {
     fn closing(&self) -> Result<FileEnd, Fault> {
         Ok(FileEnd { beginning: self.beginning(), ending: Vec::new() })
     }
-    /// How many of these say what the file is, and do not change when it grows: the first, and one past the last \[B\].
-    fn lasting(&self) -> Option<(u64, u64)> {
+    /// Which of these say what the file is, and do not change when it grows.
+    fn lasting(&self) -> Option<Lasting> {
         None
     }
     /// Whether between elements of an array may lie those of others.

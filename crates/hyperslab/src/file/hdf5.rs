@@ -14,7 +14,9 @@ mod policy;
 mod told;
 
 use super::edit::Edit;
-use super::form::{ChangeFile, Described, FileArray, FileEnd, FileSize, Form, LookAt, Lookup, NewPlaces, Unread};
+use super::form::{
+    ChangeFile, Described, FileArray, FileEnd, FileSize, Form, Lasting, LookAt, Lookup, NewPlaces, Unread,
+};
 use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
@@ -141,8 +143,8 @@ impl Form for Hdf5 {
     }
 
     /// Until others make the file longer, of which a refresh tells.
-    fn lasting(&self) -> Option<(u64, u64)> {
-        Some((0, self.superblock.len() as u64)).filter(|(_, end)| *end > 0)
+    fn lasting(&self) -> Option<Lasting> {
+        Some(Lasting::of(&self.superblock, 0)).filter(|lasting| lasting.to > 0)
     }
 
     fn closing(&self) -> Result<FileEnd, Fault> {

@@ -1,7 +1,7 @@
 //! NetCDF classic files: their variables are the arrays, and those with the unlimited dimension grow.
 
 use super::disk::SeenFile;
-use super::form::{Described, FileArray, FileSize, Form, LookAt, NumbersByName};
+use super::form::{Described, FileArray, FileSize, Form, Lasting, LookAt, NumbersByName};
 use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
@@ -67,10 +67,20 @@ impl NetcdfOptions {
 #[derive(Debug)]
 struct Netcdf {
     header: NetcdfHeader,
-    /// Of a file that exists, its first bytes and how many records they stand for.
-    found: Option<(Vec<u8>, u64)>,
+    found: Option<Found>,
     options: NetcdfOptions,
     numbers: NumbersByName,
+}
+
+/// The header of a file that exists.
+#[derive(Debug)]
+struct Found {
+    bytes: Vec<u8>,
+    /// How many records they stand for.
+    records: u64,
+    /// All but the number of records: others may append while this one reads. There may be thousands of variables, and each call
+    /// asks for it.
+    lasting: Lasting,
 }
 
 /// Rank 0's part of opening: the header as it is in the file, behind the length of the file, which ranks are told with it.
@@ -125,9 +135,10 @@ impl Netcdf {
         let (length, bytes) = told.split_first_chunk().ok_or_else(broken)?;
         let parsed = NetcdfHeader::parse(bytes, u64::from_be_bytes(*length), path).map_err(format_fault)?;
         let (header, _) = parsed.ok_or_else(broken)?;
-        let records = header.records;
-        let (options, numbers) = (NetcdfOptions::default(), NumbersByName::default());
-        Ok(Netcdf { header, found: Some((bytes.to_vec(), records)), options, numbers })
+        let (at, field) = header.records_field();
+        let lasting = Lasting::of(bytes, at + field.len() as u64);
+        let found = Some(Found { bytes: bytes.to_vec(), records: header.records, lasting });
+        Ok(Netcdf { header, found, options: NetcdfOptions::default(), numbers: NumbersByName::default() })
     }
 }
 
@@ -172,7 +183,7 @@ impl Form for Netcdf {
     }
 
     fn beginning(&self) -> Vec<u8> {
-        let Some((bytes, records)) = &self.found else { return self.header.to_bytes() };
+        let Some(Found { bytes, records, .. }) = &self.found else { return self.header.to_bytes() };
         let mut bytes = bytes.clone();
         if self.header.records != *records {
             let (at, field) = self.header.records_field();
@@ -181,10 +192,8 @@ impl Form for Netcdf {
         bytes
     }
 
-    /// All but the number of records: others may append while this one reads.
-    fn lasting(&self) -> Option<(u64, u64)> {
-        let (at, field) = self.header.records_field();
-        self.found.as_ref().map(|(bytes, _)| (at + field.len() as u64, bytes.len() as u64))
+    fn lasting(&self) -> Option<Lasting> {
+        self.found.as_ref().map(|found| found.lasting)
     }
 
     fn interleaves(&self) -> bool {

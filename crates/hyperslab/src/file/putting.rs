@@ -76,7 +76,7 @@ impl Putting {
 
     /// How many of the bytes with which the file begins tell how far it goes.
     fn telling(&self, beginning: &[u8]) -> usize {
-        self.file.inside().form.lasting().map_or(beginning.len(), |(from, _)| from as usize)
+        self.file.inside().form.lasting().map_or(beginning.len(), |lasting| lasting.from as usize)
     }
 
     /// The failure of a change, of which nothing is seen any more; or it says that readers may see it.
