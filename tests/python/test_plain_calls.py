@@ -15,6 +15,7 @@ import hyperslab as hs
 import numpy as np
 import pytest
 from hyperslab import _core, files
+from hyperslab._moving import Moving
 
 #: Arguments of openings of a file with a header of 16 bytes, two arrays of 6 float64 and one of 4 int32.
 KNOWN = {"a": ((2, 3), "f8"), "b": ((6,), "<f8"), "c": ([4], "i4")}
@@ -168,3 +169,60 @@ def test_reads_of_several(tmp_path: Path) -> None:
         for names in (["a", "a"], ["a", "none"], ["a", 1]):
             with pytest.raises((hs.Error, KeyError)):
                 file.read(names, dist, out={name: np.zeros((3, 2)) for name in "ab"})
+
+
+@pytest.mark.parametrize("suffix", [".raw", ".nc", ".h5"])
+def test_fresh_arrays_are_those_of_the_long_way(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is asked in a wrong way is the same error."""
+    kinds = {"a": "f8", "b": "i4", "c": ">i2"}
+    arrays = {name: np.arange(6).reshape(3, 2).astype(kind) for name, kind in kinds.items()}
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".raw":
+        with hs.open_raw(path, "w", order="C", comm=None) as new:
+            new.write(arrays)
+    else:
+        with hs.open(path, "w", comm=None) as group:
+            group.write(arrays)
+    dist, rows = hs.Distribution.block((3, 2), 1), hs.Distribution.block((1, 2), 1)
+    asked: list[tuple[Any, Any, Any]] = [
+        ("a", dist, None),
+        (["c", "a", "b"], dist, None),
+        (("b", "c"), rows, slice(2, 3)),
+        ("a", rows, (slice(1, 2), slice(None))),
+        ("a", rows, None),
+        ("none", dist, None),
+        (["a", "a"], dist, None),
+        (["a", "none"], dist, None),
+        (["a", 1], dist, None),
+        ([["a"]], dist, None),
+        ([], dist, None),
+        (1, dist, None),
+        ("a", hs.Distribution.block((3,), 1), None),
+        ("a", hs.Distribution.block((3, 2), 2), None),
+        ("a", dist, slice(5)),
+    ]
+
+    def outcomes() -> list[Any]:
+        with (
+            hs.open_raw(path, order="C", comm=None, arrays={name: ((3, 2), kind) for name, kind in kinds.items()})
+            if suffix == ".raw"
+            else hs.open(path, comm=None)
+        ) as file:
+            return [read(file, *one) for one in asked]
+
+    def read(file: Any, name: Any, dist: Any, section: Any) -> Any:
+        try:
+            found = file.read(name, dist, **({} if section is None else {"section": section}))
+        except Exception as error:  # noqa: BLE001 (it is compared)
+            return type(error), str(error)
+        each = {"": found} if isinstance(name, str) else found
+        return [
+            (one, array.dtype.str, array.shape, array.flags.c_contiguous, array.tolist()) for one, array in each.items()
+        ]
+
+    short = outcomes()
+    taken = []
+    monkeypatch.setattr(Moving, "_fresh", lambda *_arguments: taken.append(True))
+    assert short == outcomes()
+    assert len(taken) == len(asked)
+    assert [isinstance(one, list) for one in short][:4] == [True] * 4

@@ -53,6 +53,7 @@ class Moving:
     """What is open and holds arrays, as far as their elements move; a part of `Group`."""
 
     _looks_alone = False  # whether each rank looks at arrays by itself
+    _knows_types = False  # whether each rank knows the types of arrays without looking in storage
 
     def __init__(self, core: _core.Target, comm: _core.Comm, changes: Changes | None = None) -> None:
         self._core = core
@@ -381,11 +382,26 @@ class Moving:
             `out` where it was given.
         """
         try:
-            if plain(self._comm, options) and self._core.read_plain(name, dist, out, options.get("section")):
-                return out
+            if plain(self._comm, options):
+                into = self._fresh(name, dist) if out is None else out
+                if into is not None and self._core.read_plain(name, dist, into, options.get("section")):
+                    return into
         except OutdatedError:  # it is read once more, the long way
             pass
         return until_up_to_date(lambda: self._read(name, dist, out, options))
+
+    def _fresh(self, name: Any, dist: Any) -> Any:
+        """What to read into where that is plain; the long way finds out more, or raises what is wrong on all ranks."""
+        if not self._knows_types or not isinstance(dist, Distribution):
+            return None
+        names = name if isinstance(name, (list, tuple)) else [name]
+        try:
+            each = {one: dist.empty(self._comm.rank, native(self._info(one).dtype)) for one in names}
+        except Exception:  # noqa: BLE001 (as above)
+            return None
+        if len(each) < len(names):
+            return None
+        return each if names is name else each[name]
 
     def _read(self, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
         with calling(self._comm, what := told("read of", name, f"from '{self.path}'")):

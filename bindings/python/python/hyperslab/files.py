@@ -202,7 +202,7 @@ class RawFile(Group):
     """
 
     _unfinished_means = "its bytes may be old or new"
-    _looks_alone = True
+    _looks_alone = _knows_types = True
 
     def __init__(self, core: _core.Target, comm: _core.Comm) -> None:
         super().__init__(core, comm)
@@ -216,8 +216,15 @@ class RawFile(Group):
         """The bytes before the first array."""
         return bytes(self._core.header())
 
+    # What such a file holds does not change but by writing more arrays to a new one, which is not read.
+
+    def _info(self, name: str) -> ArrayInfo:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = super()._info(name)
+        return known
+
     def _look_at(self, names: Sequence[str], doing: str, *, fresh: bool) -> dict[str, ArrayInfo]:
-        # What such a file holds does not change but by writing more arrays to a new one, which is not read.
         missing = [name for name in names if name not in self._known]
         if missing:
             self._known |= super()._look_at(missing, doing, fresh=fresh)

@@ -20,6 +20,7 @@ class FileGroup(Group):
     """What files have alike that are groups: no steps, and an end that publishes a new one."""
 
     _unfinished_means = "its bytes may be old or new"
+    _knows_types = True
 
     def _consolidated_above(self) -> list[str]:
         return []
