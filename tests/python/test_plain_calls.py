@@ -14,8 +14,7 @@ from typing import Any
 import hyperslab as hs
 import numpy as np
 import pytest
-from hyperslab import _core, files
-from hyperslab._moving import Moving
+from hyperslab import _core, _moving, files
 
 #: Arguments of openings of a file with a header of 16 bytes, two arrays of 6 float64 and one of 4 int32.
 KNOWN = {"a": ((2, 3), "f8"), "b": ((6,), "<f8"), "c": ([4], "i4")}
@@ -222,7 +221,7 @@ def test_fresh_arrays_are_those_of_the_long_way(suffix: str, tmp_path: Path, mon
 
     short = outcomes()
     taken = []
-    monkeypatch.setattr(Moving, "_fresh", lambda *_arguments: taken.append(True))
+    monkeypatch.setattr(_moving, "targets_of", lambda *_arguments: taken.append(True))
     assert short == outcomes()
     assert len(taken) == len(asked)
     assert [isinstance(one, list) for one in short][:4] == [True] * 4

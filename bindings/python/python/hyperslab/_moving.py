@@ -28,7 +28,7 @@ from hyperslab._calls import (
 )
 from hyperslab._indexing import has_list, runs_of
 from hyperslab._local import describe_all, describe_each, host_array
-from hyperslab._parts import asks_of, dists_of, named, parts_of, section_in, sections_in, spread_of
+from hyperslab._parts import asks_of, dists_of, named, parts_of, section_in, sections_in, spread_of, targets_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
@@ -52,8 +52,7 @@ __all__ = ["Moving", "Report"]
 class Moving:
     """What is open and holds arrays, as far as their elements move; a part of `Group`."""
 
-    _looks_alone = False  # whether each rank looks at arrays by itself
-    _knows_types = False  # whether each rank knows the types of arrays without looking in storage
+    _looks_alone = _knows_types = False  # whether each rank looks at arrays by itself; knows types without storage
 
     def __init__(self, core: _core.Target, comm: _core.Comm, changes: Changes | None = None) -> None:
         self._core = core
@@ -382,26 +381,13 @@ class Moving:
             `out` where it was given.
         """
         try:
-            if plain(self._comm, options):
-                into = self._fresh(name, dist) if out is None else out
-                if into is not None and self._core.read_plain(name, dist, into, options.get("section")):
-                    return into
+            info = self._info if self._knows_types else None
+            into = targets_of(name, dist, out, info, self._comm.rank) if plain(self._comm, options) else None
+            if into is not None and self._core.read_plain(name, dist, into, options.get("section")):
+                return into
         except OutdatedError:  # it is read once more, the long way
             pass
         return until_up_to_date(lambda: self._read(name, dist, out, options))
-
-    def _fresh(self, name: Any, dist: Any) -> Any:
-        """What to read into where that is plain; the long way finds out more, or raises what is wrong on all ranks."""
-        if not self._knows_types or not isinstance(dist, Distribution):
-            return None
-        names = name if isinstance(name, (list, tuple)) else [name]
-        try:
-            each = {one: dist.empty(self._comm.rank, native(self._info(one).dtype)) for one in names}
-        except Exception:  # noqa: BLE001 (as above)
-            return None
-        if len(each) < len(names):
-            return None
-        return each if names is name else each[name]
 
     def _read(self, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
         with calling(self._comm, what := told("read of", name, f"from '{self.path}'")):
@@ -419,7 +405,6 @@ class Moving:
             raise InvalidError(message)
         info = self._look_at([name], "read", fresh=True)[name]
         runs, extents = runs_of(options.get("section"), info.shape, dist, self._comm.rank, self._comm.size)
-        order = options.get("order", "C")
         if out is not None and tuple(out.shape) != extents:
             message = f"this rank's part of the section has shape {extents}, but out= has {tuple(out.shape)}"
             raise InvalidError(message)
@@ -428,7 +413,7 @@ class Moving:
             plain["dtype"] = out.dtype
         found = self.read(name, runs, **plain).reshape(extents)
         if out is None:
-            return np.asarray(found, order=order)
+            return np.asarray(found, order=options.get("order", "C"))
         host_array(out, writable=True)[...] = found
         return out
 
@@ -518,8 +503,7 @@ class Moving:
             described = [describe_all(targets[each], each_dist[each], halo, writable=True) for each in names]
             given["dists"] = [held(each_dist[each]) for each in names]
         else:
-            given["dist"] = held(dist)
-            # There may be hundreds of them, which are described together.
+            given["dist"] = held(dist)  # hundreds may be held so, and are described together
             described = describe_each([targets[each] for each in names], dist, halo, writable=True)
         given["out"] = [raw for parts_of_one in described for raw in parts_of_one]
         return {each: targets[each] for each in names}, given

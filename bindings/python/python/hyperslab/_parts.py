@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from hyperslab import _core
 from hyperslab._calls import Ownership, RawSection, SectionLike, describe_each, held, holding, sectioned
 from hyperslab._indexing import expanded
+from hyperslab._types import native
 from hyperslab.array import ArrayInfo
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 
-__all__ = ["asks_of", "dists_of", "named", "parts_of", "section_in", "sections_in", "spread_of"]
+__all__ = ["asks_of", "dists_of", "named", "parts_of", "section_in", "sections_in", "spread_of", "targets_of"]
 
 
 def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
@@ -69,6 +70,23 @@ def asks_of(arrays: Mapping[str, Any], dist: Any, halo: int) -> list[_core._Ask]
         return [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
     each = dists_of(dist, list(arrays))
     return [ask for name, local in arrays.items() for ask in asks_of({name: local}, each[name], halo)]
+
+
+def targets_of(name: Any, dist: Any, out: Any, info: Callable[[str], ArrayInfo] | None, rank: int) -> Any:
+    """What to read into where that is plain: `out`, or fresh arrays, if this rank has the info of arrays by itself.
+
+    Where there is nothing the long way finds out more, or raises what is wrong on all ranks.
+    """
+    if out is not None or info is None or not isinstance(dist, Distribution):
+        return out
+    names = name if isinstance(name, (list, tuple)) else [name]
+    try:
+        each = {one: dist.empty(rank, native(info(one).dtype)) for one in names}
+    except Exception:  # noqa: BLE001 (as above)
+        return None
+    if len(each) < len(names):
+        return None
+    return each if names is name else each[name]
 
 
 def spread_of(

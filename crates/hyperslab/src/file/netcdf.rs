@@ -67,14 +67,14 @@ impl NetcdfOptions {
 #[derive(Debug)]
 struct Netcdf {
     header: NetcdfHeader,
-    found: Option<Found>,
+    found: Option<HeaderFound>,
     options: NetcdfOptions,
     numbers: NumbersByName,
 }
 
 /// The header of a file that exists.
 #[derive(Debug)]
-struct Found {
+struct HeaderFound {
     bytes: Vec<u8>,
     /// How many records they stand for.
     records: u64,
@@ -137,7 +137,7 @@ impl Netcdf {
         let (header, _) = parsed.ok_or_else(broken)?;
         let (at, field) = header.records_field();
         let lasting = Lasting::of(bytes, at + field.len() as u64);
-        let found = Some(Found { bytes: bytes.to_vec(), records: header.records, lasting });
+        let found = Some(HeaderFound { bytes: bytes.to_vec(), records: header.records, lasting });
         Ok(Netcdf { header, found, options: NetcdfOptions::default(), numbers: NumbersByName::default() })
     }
 }
@@ -183,7 +183,7 @@ impl Form for Netcdf {
     }
 
     fn beginning(&self) -> Vec<u8> {
-        let Some(Found { bytes, records, .. }) = &self.found else { return self.header.to_bytes() };
+        let Some(HeaderFound { bytes, records, .. }) = &self.found else { return self.header.to_bytes() };
         let mut bytes = bytes.clone();
         if self.header.records != *records {
             let (at, field) = self.header.records_field();
