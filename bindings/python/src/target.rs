@@ -231,9 +231,8 @@ impl Target {
 
     /// Reads all of an array, or of a section, into the given array, by this rank alone.
     fn read_local(&self, py: Python<'_>, name: &str, keywords: ReadKeywords) -> PyResult<Report> {
-        let (options, inner) = (keywords.options(py)?, self.open()?);
-        let read = py.detach(|| inner.arrays().read_local(name, options));
-        read.map(|(_, report)| Report(report)).map_err(|error| raise_alone(py, error))
+        let options = keywords.options(py)?;
+        self.with_local(py, |target| target.read_local(name, options)).map(|(_, report)| Report(report))
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.
@@ -279,6 +278,10 @@ impl Target {
     /// Names of the arrays of a group.
     fn arrays(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with_local(py, |target| target.names())
+    }
+
+    fn has(&self, py: Python<'_>, name: Name) -> PyResult<bool> {
+        self.with_local(py, |target| target.has(&name.0))
     }
 
     fn groups(&self, py: Python<'_>) -> PyResult<Vec<String>> {

@@ -93,6 +93,11 @@ trait Arrays for [Store File] {
     /// # Errors
     /// This rank's own, where storage is asked.
     fn names(&self) -> Result<Vec<String>, Error>;
+    /// Whether one of this name is among them. Local.
+    ///
+    /// # Errors
+    /// This rank's own, where storage is asked.
+    fn has(&self, name: &str) -> Result<bool, Error>;
     /// Names of the groups in it. Local.
     ///
     /// # Errors

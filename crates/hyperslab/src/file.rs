@@ -353,7 +353,8 @@ impl File {
     /// Whether an array is shown, where so many requests are known to be over.
     fn shows(&self, inside: &Contained, number: usize, settled: u64) -> bool {
         let is_seen = |step: &str| self.within.strip_prefix(step).is_some_and(|rest| rest.starts_with('/'));
-        inside.added[number] <= settled && inside.form.hidden_in(number).is_none_or(is_seen)
+        inside.added.get(number).is_some_and(|added| *added <= settled)
+            && inside.form.hidden_in(number).is_none_or(is_seen)
     }
 
     /// Attributes of the file, or of the group of it that is open, where the format has any. Local.

@@ -141,33 +141,64 @@ impl Listing {
         settled: u64,
         find: impl Fn(&str) -> Result<Option<NodeType>, E>,
     ) -> Result<Vec<String>, E> {
-        let shown = {
-            let Nodes { shown, made, .. } = &mut *self.nodes();
-            let (over, left): (BTreeMap<_, _>, _) =
-                std::mem::take(made).into_iter().partition(|(_, number)| *number <= settled);
-            *made = left;
-            shown.extend(over.into_keys().map(|name| (name, Some(NodeType::Array))));
-            shown.clone()
-        };
+        let shown = self.nodes().settle(settled).clone();
         let mut names = Vec::new();
         for (name, known) in shown {
-            let kind = match known {
-                Some(kind) => Some(kind),
-                None => find(&name)?,
-            };
-            match (known, kind) {
-                (None, Some(_)) => {
-                    drop(self.nodes().shown.entry(name.clone()).and_modify(|known| *known = known.or(kind)))
-                }
-                // It is no node.
-                (None, None) => drop(self.nodes().shown.remove(&name)),
-                _ => {}
-            }
-            if kind == Some(wanted) {
+            if self.kind_of(&name, known, &find)? == Some(wanted) {
                 names.push(name);
             }
         }
         Ok(names)
+    }
+
+    /// Whether there is a node of this kind with this name, as [`Listing::of_kind`] lists them.
+    pub(crate) fn has<E>(
+        &self,
+        (name, wanted): (&str, NodeType),
+        settled: u64,
+        find: impl Fn(&str) -> Result<Option<NodeType>, E>,
+    ) -> Result<bool, E> {
+        let known = self.nodes().settle(settled).get(name).copied();
+        Ok(match known {
+            Some(known) => self.kind_of(name, known, &find)? == Some(wanted),
+            None => false,
+        })
+    }
+
+    /// The kind of a node of which perhaps that is known, and is from now on. Nobody has the nodes to himself while storage is
+    /// asked.
+    fn kind_of<E>(
+        &self,
+        name: &str,
+        known: Option<NodeType>,
+        find: impl Fn(&str) -> Result<Option<NodeType>, E>,
+    ) -> Result<Option<NodeType>, E> {
+        if known.is_some() {
+            return Ok(known);
+        }
+        let kind = find(name)?;
+        let shown = &mut self.nodes().shown;
+        match kind {
+            Some(_) => {
+                shown.entry(name.to_string()).and_modify(|known| *known = known.or(kind));
+            }
+            // It is no node.
+            None => drop(shown.remove(name)),
+        }
+        Ok(kind)
+    }
+}
+
+impl Nodes {
+    /// What is shown when requests up to this one are over on all ranks.
+    fn settle(&mut self, settled: u64) -> &BTreeMap<String, Option<NodeType>> {
+        if self.made.values().any(|number| *number <= settled) {
+            let made = std::mem::take(&mut self.made);
+            let (over, left): (BTreeMap<_, _>, _) = made.into_iter().partition(|(_, number)| *number <= settled);
+            self.made = left;
+            self.shown.extend(over.into_keys().map(|name| (name, Some(NodeType::Array))));
+        }
+        &self.shown
     }
 }
 

@@ -362,11 +362,23 @@ impl Store {
         self.nodes(NodeType::Group)
     }
 
+    /// Whether [`Store::arrays`] lists an array of this name. Local.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn has(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.listing.has((name, NodeType::Array), self.comm.line().settled(), self.finding())?)
+    }
+
     fn nodes(&self, wanted: NodeType) -> Result<Vec<String>, Error> {
+        Ok(self.listing.of_kind(wanted, self.comm.line().settled(), self.finding())?)
+    }
+
+    /// Finds in storage what a node of the group is. What cannot be read is listed, too: whoever reads it hears why, and it keeps
+    /// nobody from the others.
+    fn finding(&self) -> impl Fn(&str) -> Result<Option<NodeType>, Fault> {
         let (directory, base) = (self.directory(), self.base());
-        // What cannot be read is listed, too: whoever reads it hears why, and it keeps nobody from the others.
-        let kind = |name: &str| Ok(kind_of(&*directory, &place(&base, name)).unwrap_or(Some(NodeType::Array)));
-        Ok(self.listing.of_kind(wanted, self.comm.line().settled(), kind).map_err(|fault: Fault| fault)?)
+        move |name| Ok(kind_of(&*directory, &place(&base, name)).unwrap_or(Some(NodeType::Array)))
     }
 
     /// Takes note of what others have made or removed in the group since it was opened. Collective.

@@ -116,13 +116,10 @@ class Group(Moving, Mapping[str, Array]):
         """Whether there is an array of this name. Local."""
         if not isinstance(name, str):
             return False
-        if "/" not in name:
-            return name in self.arrays()
         try:
-            self._info(name)
-        except NotFoundError:
+            return bool(self._info(name)) if "/" in name else self._core.has(name)
+        except (NotFoundError, UnicodeEncodeError):
             return False
-        return True
 
     def __iter__(self) -> Iterator[str]:
         """Names of the arrays. Local, as `arrays`."""

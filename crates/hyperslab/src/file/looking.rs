@@ -1,7 +1,7 @@
 //! What a file holds, as its users ask.
 
 use super::form::{Form, Unread};
-use super::{File, missing};
+use super::{Contained, File, missing};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
 use crate::error::Error;
@@ -14,6 +14,19 @@ impl File {
     pub(crate) fn names(&self) -> Result<Vec<String>, Error> {
         let inside = self.inside();
         Ok(self.shown(&inside).into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Whether there is an array of this name, as [`File::arrays`]. Local.
+    ///
+    /// # Errors
+    /// Never: all ranks know them.
+    pub fn has(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.shown_number(&self.inside(), name).is_some())
+    }
+
+    fn shown_number(&self, inside: &Contained, name: &str) -> Option<usize> {
+        let settled = self.comm.line().settled();
+        inside.form.numbers_of(&self.paths(&[name]))[0].filter(|&number| self.shows(inside, number, settled))
     }
 
     /// What lies in the file and is no array that can be read here: names, and why. Local.
@@ -45,9 +58,8 @@ impl File {
     /// # Errors
     /// When there is none of that name.
     pub fn look_at(&self, name: &str) -> Result<Info, Error> {
-        let (inside, settled) = (self.inside(), self.comm.line().settled());
-        let found = inside.form.numbers_of(&self.paths(&[name]))[0];
-        match found.filter(|&number| self.shows(&inside, number, settled)) {
+        let inside = self.inside();
+        match self.shown_number(&inside, name) {
             Some(number) => Ok(info(&*inside.form, number)),
             None => {
                 let shown = self.shown(&inside);

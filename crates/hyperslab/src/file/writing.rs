@@ -309,10 +309,12 @@ impl File {
             return Ok(());
         }
         let given: HashSet<usize> = numbers.iter().copied().collect();
-        for number in inside.form.growing_together().into_iter().filter(|number| !given.contains(number)) {
+        let growing = inside.form.growing_together().into_iter();
+        let others: Vec<usize> = growing.filter(|number| !given.contains(number)).collect();
+        for (number, stored) in others.iter().copied().zip(inside.form.stored(&others, &"".into())) {
             let FileArray { name, mut shape, element } = inside.form.array(number).into_owned();
             shape[0] = records.end - records.start;
-            let memory = Memory::from_vec(inside.form.stored(&[number], &"".into())[0].fill.to_vec());
+            let memory = Memory::from_vec(stored.fill.to_vec());
             let strides = vec![0; shape.len()];
             let holding = Ownership::replicated(&shape, self.comm.size())?;
             let array = LocalArray { memory, element, shape, strides, offset: 0 };
