@@ -134,8 +134,7 @@ test: $(VENV)/.requirements
 	    '$(MAKE) --no-print-directory clippy compile-tests'
 	@$(MAKE) --no-print-directory test-rust
 	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)' \
-	    LEFT_OUT='--deselect tests/python/test_soak.py --deselect tests/python/test_jeans_numerics.py \
-	    --deselect tests/python/test_newcomer.py'" \
+	    LEFT_OUT='$(NOT_OF_MPI:%=--deselect tests/python/test_%.py)'" \
 	    '$(MAKE) --no-print-directory test-beside'
 	@$(MAKE) --no-print-directory test-openmpi MARKS='mpi and alone and not long' \
 	    LEFT_OUT='--deselect tests/python/test_faults.py --deselect tests/python/test_budget.py'
@@ -166,8 +165,11 @@ types: setup
 
 MARKS ?= mpi and not long
 
+# What goes on above the wire, and is the same for any MPI.
+NOT_OF_MPI := soak jeans_numerics newcomer hdf5 netcdf sharded calibrate
+
 # The tests of the benchmark, which starts launches of its own, run under MPICH only; so do, but for `make test-long`, those of
-# faults and memory that wait for nothing else.
+# formats and of faults and memory that wait for nothing else.
 test-openmpi: $(VENV_OPENMPI)/.package
 	@$(OPENMPI) $(LIMITED) 25m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m '$(MARKS)' \
 	    --deselect tests/python/test_regret.py --deselect tests/python/test_peers.py $(LEFT_OUT)
