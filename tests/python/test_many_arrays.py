@@ -93,3 +93,40 @@ def test_threads_that_share_a_distribution_have_each_its_own_part() -> None:
             assert dist.local_shape(comm) == ((3,) if comm.rank < 3 else (1,))
 
     hs.threads(4, mine)
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".nc", ".h5"])
+def test_names_of_what_failed_are_free(tmp_path: Path, suffix: str) -> None:
+    with hs.open(tmp_path / f"a{suffix}", "w") as file:
+        file.write("a", np.zeros(EXTENT))
+        assert "a" in file
+        with pytest.raises(hs.Error, match="casting"):
+            file.write("b", np.zeros(EXTENT), dtype="i4")
+        assert "b" not in file
+        assert "\udcff" not in file
+        with pytest.raises(KeyError):
+            file["b"].shape  # noqa: B018
+        file.write({"c": np.ones(EXTENT), "b": np.full(EXTENT, 2.0)})
+        assert [name in file for name in ("a", "b", "c", "d")] == [True, True, True, False]
+    with hs.open(tmp_path / f"a{suffix}") as file:
+        assert (file.read("b") == 2).all()
+
+
+def test_a_closed_raw_file_tells_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path / "a.raw", ".raw", {"a": np.zeros(EXTENT)}) as file:
+        assert file["a"].shape == (EXTENT,)
+    with pytest.raises(hs.Error, match="closed"):
+        file["a"].shape  # noqa: B018
+
+
+def test_small_arrays_of_hdf5_lie_without_gaps(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    kinds = {"a": "f4", "b": "f4", "c": "u1", "d": "f8", "e": "c16"}
+    with hs.open(tmp_path / "a.h5", "w") as file:
+        file.write({name: np.ones(37, kind) for name, kind in kinds.items()})
+    with h5py.File(tmp_path / "a.h5") as file:
+        at = {name: file[name].id.get_offset() for name in kinds}
+        assert all((file[name][...] == 1).all() for name in kinds)
+    assert (at["b"] - at["a"], at["c"] - at["b"]) == (148, 148)
+    assert all(at[name] % np.dtype(kind).itemsize == 0 for name, kind in kinds.items())
+    assert at["d"] - at["c"] in range(37, 45)

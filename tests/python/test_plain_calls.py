@@ -15,6 +15,7 @@ import hyperslab as hs
 import numpy as np
 import pytest
 from hyperslab import _core, _moving, files
+from hyperslab._moving import Moving
 
 #: Arguments of openings of a file with a header of 16 bytes, two arrays of 6 float64 and one of 4 int32.
 KNOWN = {"a": ((2, 3), "f8"), "b": ((6,), "<f8"), "c": ([4], "i4")}
@@ -186,7 +187,7 @@ def test_fresh_arrays_are_those_of_the_long_way(suffix: str, tmp_path: Path, mon
     asked: list[tuple[Any, Any, Any]] = [
         ("a", dist, None),
         (["c", "a", "b"], dist, None),
-        (("b", "c"), rows, slice(2, 3)),
+        (("b", "c"), rows, (slice(2, 3), slice(None))),
         ("a", rows, (slice(1, 2), slice(None))),
         ("a", rows, None),
         ("none", dist, None),
@@ -219,9 +220,33 @@ def test_fresh_arrays_are_those_of_the_long_way(suffix: str, tmp_path: Path, mon
             (one, array.dtype.str, array.shape, array.flags.c_contiguous, array.tolist()) for one, array in each.items()
         ]
 
+    long: list[Any] = []
+    read_long = Moving._read
+    monkeypatch.setattr(Moving, "_read", lambda self, *given: long.append(given[0]) or read_long(self, *given))
     short = outcomes()
-    taken = []
-    monkeypatch.setattr(_moving, "targets_of", lambda *_arguments: taken.append(True))
+    # Where this rank cannot tell what to read into, or there are fewer slices than dimensions.
+    assert long == [one[0] for one in [*asked[5:12], asked[14]]]
+    monkeypatch.setattr(_moving, "read_plainly", lambda *_arguments: None)
     assert short == outcomes()
-    assert len(taken) == len(asked)
-    assert [isinstance(one, list) for one in short][:4] == [True] * 4
+    assert all(isinstance(one, list) for one in short[:4])
+    assert len(long) == 8 + len(asked)
+
+
+def test_ranks_that_take_different_ways_read_together(tmp_path: Path) -> None:
+    """One says what others leave out; and what is not there is the same error on all."""
+    path = tmp_path / "a.nc"
+    with hs.open(path, "w", comm=None) as new:
+        new.write({"a": np.arange(6.0), "b": np.arange(6)})
+    dist = hs.Distribution((6,), (2,))
+
+    def part(comm: hs.ThreadComm) -> tuple[list[float], str]:
+        options: Any = {"casting": "same_kind"} if comm.rank else {}
+        with hs.open(path, comm=comm) as file:
+            found = file.read(["b", "a"], dist, **options)
+            with pytest.raises(hs.NotFoundError) as error:
+                file.read(["a", "none"], dist, **options)
+            return [*found["a"], *found["b"]], str(error.value)
+
+    (first, why), (second, why_too) = hs.threads(2, part)
+    assert why == why_too
+    assert (first, second) == ([0, 1, 2, 0, 1, 2], [3, 4, 5, 3, 4, 5])

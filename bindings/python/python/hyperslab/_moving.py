@@ -28,7 +28,7 @@ from hyperslab._calls import (
 )
 from hyperslab._indexing import has_list, runs_of
 from hyperslab._local import describe_all, describe_each, host_array
-from hyperslab._parts import asks_of, dists_of, named, parts_of, section_in, sections_in, spread_of, targets_of
+from hyperslab._parts import asks_of, dists_of, named, parts_of, read_plainly, section_in, sections_in, spread_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
@@ -381,10 +381,11 @@ class Moving:
             `out` where it was given.
         """
         try:
-            info = self._info if self._knows_types else None
-            into = targets_of(name, dist, out, info, self._comm.rank) if plain(self._comm, options) else None
-            if into is not None and self._core.read_plain(name, dist, into, options.get("section")):
-                return into
+            if plain(self._comm, options):
+                here = self._info if self._knows_types else None, self._comm.rank
+                found = read_plainly(self._core, (name, dist, out, options.get("section")), *here)
+                if found is not None:
+                    return found
         except OutdatedError:  # it is read once more, the long way
             pass
         return until_up_to_date(lambda: self._read(name, dist, out, options))
@@ -472,8 +473,7 @@ class Moving:
             core = self._core.read_later(list(targets), given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._core, self._comm, what, error)
-        result = targets[name] if isinstance(name, str) else targets
-        return Request(core, self._comm, lambda _report: result)
+        return Request(core, self._comm, lambda _report: targets[name] if isinstance(name, str) else targets)
 
     def _prepare_read(
         self, name: Any, dist: Any, out: Any, options: _options.ReadOptions, *, blocks: bool = False

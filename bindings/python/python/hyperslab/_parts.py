@@ -14,7 +14,7 @@ from hyperslab.array import ArrayInfo
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 
-__all__ = ["asks_of", "dists_of", "named", "parts_of", "section_in", "sections_in", "spread_of", "targets_of"]
+__all__ = ["asks_of", "dists_of", "named", "parts_of", "read_plainly", "section_in", "sections_in", "spread_of"]
 
 
 def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
@@ -72,19 +72,32 @@ def asks_of(arrays: Mapping[str, Any], dist: Any, halo: int) -> list[_core._Ask]
     return [ask for name, local in arrays.items() for ask in asks_of({name: local}, each[name], halo)]
 
 
-def targets_of(name: Any, dist: Any, out: Any, info: Callable[[str], ArrayInfo] | None, rank: int) -> Any:
-    """What to read into where that is plain: `out`, or fresh arrays, if this rank has the info of arrays by itself.
+def read_plainly(
+    core: _core.Target,
+    asked: tuple[Any, Any, Any, Any],
+    info: Callable[[str], ArrayInfo] | None,
+    rank: int,
+) -> Any:
+    """Read, given names, a distribution, `out` and a section, if all is plain; else `None`, and nothing has happened.
 
-    Where there is nothing the long way finds out more, or raises what is wrong on all ranks.
+    Without `out`, fresh arrays are read into, if this rank has the info of arrays by itself.
     """
-    if out is not None or info is None or not isinstance(dist, Distribution):
-        return out
+    name, dist, out, section = asked
+    into = _fresh(name, dist, info, rank) if out is None and info is not None else out
+    return into if into is not None and core.read_plain(name, dist, into, section) else None
+
+
+def _fresh(name: Any, dist: Any, info: Callable[[str], ArrayInfo], rank: int) -> Any:
+    """What to read into, if that is plain; the long way finds out more, or raises what is wrong on all ranks."""
+    if not isinstance(dist, Distribution):
+        return None
     names = name if isinstance(name, (list, tuple)) else [name]
     try:
-        each = {one: dist.empty(rank, native(info(one).dtype)) for one in names}
+        types = {one: info(one).dtype for one in names}
+        if len(types) < len(names) or any(kind.kind not in "biufc" for kind in types.values()):
+            return None
+        each = {one: dist.empty(rank, native(kind)) for one, kind in types.items()}
     except Exception:  # noqa: BLE001 (as above)
-        return None
-    if len(each) < len(names):
         return None
     return each if names is name else each[name]
 

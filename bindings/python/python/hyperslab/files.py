@@ -232,12 +232,14 @@ class RawFile(Group):
 
     def close(self) -> None:
         """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""
+        self._known.clear()
         self._core.close(None)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the file, or give it up on all ranks after an exception on this one."""
+        self._known.clear()
         end(self._core, error)
 
 
