@@ -17,8 +17,9 @@
 //! and `price/` are the model: `work.rs` reads the first rounds of a few ranks off their programs, `costs.rs` says what
 //! single things cost on a machine, `messages.rs` what messages do, `imagined.rs` what requests cost on one that is
 //! described and not measured, `spread.rs` at how many file servers they meet, `moved.rs`, `stretches.rs` and
-//! `folios.rs` what of a copy or a write the processor's and the system's cache feel, `look.rs` holds what was seen of a few ranks against what moves in
-//! all, `pipeline.rs` overlaps rounds, `busy.rs` adds up what ranks share, `classes.rs` finds arrays that are alike,
+//! `folios.rs` what of a copy or a write the processor's and the system's cache feel, `look.rs` holds what was seen of
+//! a few ranks against what moves in all, `pipeline.rs` overlaps rounds, `busy.rs` adds up what ranks share,
+//! `classes.rs` finds arrays that are alike,
 //! `tiles.rs` is what pieces that no closed form describes are taken for. `choose.rs` and `choose/` enumerate, price and
 //! take candidates, and shapes of chunks (`choose/layouts.rs`). `explain.rs` walks the programs of some ranks and tells
 //! what they do; `tests/explained` keeps the texts for small cases. `benches/scale.rs` measures what a program costs one

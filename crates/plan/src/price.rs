@@ -9,8 +9,8 @@
 //! A few rounds of a few ranks stand for all, of servers from all over the file, else the first: what they do is read off
 //! the very programs that would run, so a strategy has no second description. Each round's exchange and storage follow from
 //! the numbers of a profile, with the delays of a server that waits for its clients (Chen et al. 1996, formula F11).
-//! Rounds then overlap as far as slots allow. What ranks share (cores, links, the lock of a file, servers of files, disks) may not be busy for longer than
-//! all takes; the busiest of these is the bottleneck.
+//! Rounds then overlap as far as slots allow. What ranks share (cores, links, the lock of a file, servers of files,
+//! disks) may not be busy for longer than all takes; the busiest of these is the bottleneck.
 //!
 //! Arrays that are alike are priced once. Pieces without a closed form are priced as if each rank held as many as the
 //! others, all as large as one of them (tiles.rs), since nobody knows all of them.
