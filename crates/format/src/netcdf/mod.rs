@@ -75,11 +75,6 @@ impl NetcdfHeader {
         NetcdfHeader { version, records: 0, dimensions: Vec::new(), attributes, variables: Vec::new() }
     }
 
-    /// Number of the variable with this name.
-    pub fn number(&self, name: &str) -> Option<usize> {
-        self.variables.iter().position(|variable| variable.name == name)
-    }
-
     /// Whether a variable has a slab in each record.
     pub fn is_record(&self, number: usize) -> bool {
         let first = self.variables[number].dimensions.first();
