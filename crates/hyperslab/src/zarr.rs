@@ -365,7 +365,7 @@ impl Store {
     /// Whether [`Store::arrays`] lists an array of this name. Local.
     ///
     /// # Errors
-    /// As there.
+    /// Never: what cannot be read is listed, too.
     pub fn has(&self, name: &str) -> Result<bool, Error> {
         Ok(self.listing.has((name, NodeType::Array), self.comm.line().settled(), self.finding())?)
     }
