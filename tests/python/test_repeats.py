@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -282,3 +283,47 @@ def test_batches_whose_parts_differ_do_not_take_over_one_part_for_all(tmp_path: 
         assert np.array_equal(np.fromfile(path).reshape(3, 32, 8), expected)
 
     on_ranks(run)
+
+
+@pytest.mark.parametrize("late", range(RANKS))
+def test_no_rank_moves_anything_before_all_have_called(tmp_path: Path, late: int) -> None:
+    """Who changes a file and then calls finds that the others read what he wrote, however often they called before."""
+    path, dist, turns = tmp_path / "a.raw", held((RANKS * 4, COLUMNS), ("block", "*")), 6
+    np.zeros(dist.shape).tofile(path)
+
+    def run(comm: hs.ThreadComm) -> None:
+        with hs.open_raw(path, comm=comm, order="C", arrays={"a": (dist.shape, "f8")}) as file:
+            out = np.empty(dist.local_shape(comm.rank))
+            for turn in range(1, turns):
+                if comm.rank == late:
+                    time.sleep(0.02)
+                    with path.open("r+b") as changed:
+                        changed.write(np.full(dist.shape, float(turn)).tobytes())
+                file.read("a", dist, out=out)
+                assert (out == turn).all(), turn
+
+    on_ranks(run)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_ranks_bring_to_a_call_that_fails_is_in_no_file(tmp_path: Path, *, durable: bool) -> None:
+    """Calls that came before come again, and now ranks mean different files."""
+    dist, small = held((RANKS * 4, COLUMNS), ("block", "*")), held((RANKS, COLUMNS), ("block", "*"))
+    names = ("f", "g")
+
+    def run(comm: hs.ThreadComm) -> str:
+        files = {name: hs.open_raw(tmp_path / name, "w", comm=comm, order="C", durable=durable) for name in names}
+        for number in range(4):
+            for file in files.values():
+                file.write(f"a{number}", np.full(dist.local_shape(comm.rank), number + 1.0), dist)
+        with pytest.raises(hs.DisagreementError) as caught:
+            files["g" if comm.rank == 0 else "f"].write("b", np.full(dist.local_shape(comm.rank), 77.0), dist)
+        for file in files.values():
+            file.write("c", np.full(small.local_shape(comm.rank), 9.0), small)
+            file.close()
+        return str(caught.value)
+
+    assert len(set(on_ranks(run))) == 1
+    expected = np.repeat([1.0, 2.0, 3.0, 4.0, 9.0], [RANKS * 4 * COLUMNS] * 4 + [RANKS * COLUMNS])
+    for name in names:
+        assert np.array_equal(np.fromfile(tmp_path / name), expected)
