@@ -38,9 +38,11 @@ CLASSES = (
     "stat",
     "list",
     "lock",
+    "close",
     "target",
 )
-KINDS = ("fail", "shorten", "delay", "stall", "stop", "kill")
+#: ``lose``: a write says that it wrote all, and wrote half; the next sync or close of its descriptor tells, once.
+KINDS = ("fail", "shorten", "delay", "stall", "stop", "kill", "lose")
 
 #: The same classes by system calls, as strace has them.
 SYSTEM_CALLS = {
@@ -58,6 +60,8 @@ SYSTEM_CALLS = {
     "stat": ("stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
     "list": ("getdents", "getdents64"),
     "lock": ("flock", "fcntl"),
+    # Of descriptors that wrote.
+    "close": (),
     "target": (),
 }
 
@@ -102,7 +106,7 @@ class Fault:
 
     def __str__(self) -> str:
         """In words."""
-        what = f"{self.kind} {os.strerror(self.value)!r}" if self.kind == "fail" else self.kind
+        what = f"{self.kind} {os.strerror(self.value)!r}" if self.kind in ("fail", "lose") else self.kind
         if self.kind in ("delay", "stall"):
             what += f" {self.value} ms"
         return f"{self.name} {self.first}{'' if self.times == 1 else ' and those after it'}: {what}"

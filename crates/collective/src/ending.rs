@@ -2,6 +2,7 @@
 
 use crate::agreement::{Agreement, Begin};
 use crate::served;
+use crate::settling::Settling;
 use hyperslab_plan::{Action, After, Program, Step};
 use hyperslab_walk::{Awaited, Party, Question, Waits, Walk, Walked};
 use hyperslab_world::{Fault, Root, Work, World};
@@ -22,6 +23,8 @@ enum Stage {
     /// Servers, who wrote, make durable what they wrote.
     Told(Agreement),
     Syncing(Walk),
+    /// This rank closes what it wrote, where that may fail.
+    Settling(Settling),
     Agreeing(Agreement),
     Over,
 }
@@ -44,19 +47,20 @@ impl Ending {
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<(), Fault>> {
         loop {
             let next = match &mut self.stage {
-                Stage::New => {
-                    // What is closed, removed or unmounted then must not be held.
-                    world.store().release();
-                    self.begin(world, party)
-                }
+                Stage::New => self.begin(world, party),
                 Stage::Told(agreement) => {
                     let agreed = agreement.poll(world, party)?;
-                    agreed.and_then(|_| self.agree(party))
+                    agreed.and_then(|_| self.settle(world, party))
                 }
                 Stage::Syncing(walk) => {
                     let walked = walk.poll(world, party)?;
-                    self.note(walked);
-                    self.agree(party)
+                    self.note(walked.map(drop));
+                    self.settle(world, party)
+                }
+                Stage::Settling(settling) => {
+                    let settled = settling.poll(world)?;
+                    self.note(settled);
+                    self.agree(world, party)
                 }
                 Stage::Agreeing(agreement) => {
                     let agreed = agreement.poll(world, party)?;
@@ -86,23 +90,32 @@ impl Ending {
             Some(below)
                 if question.fault.is_none() && self.publishing_syncs && world.store().leave_to_rank_0(&below) =>
             {
-                self.agree(party)
+                self.settle(world, party)
             }
             Some(below) if question.fault.is_none() => {
                 party.begin_part();
                 Ok(Stage::Syncing(syncing(world, below)))
             }
-            _ => self.agree(party),
+            _ => self.settle(world, party),
         }
     }
 
-    fn note(&mut self, walked: Result<Walked, Fault>) {
-        if let Err(fault) = walked {
-            self.question.as_mut().expect("it was not asked yet").fault = Some(fault);
+    /// Closes what was written, after it was synced.
+    fn settle(&mut self, world: &mut dyn World, party: &mut Party) -> Result<Stage, Fault> {
+        match Settling::owed(world, true) {
+            Some(settling) => Ok(Stage::Settling(settling)),
+            None => self.agree(world, party),
         }
     }
 
-    fn agree(&mut self, party: &mut Party) -> Result<Stage, Fault> {
+    fn note(&mut self, ended: Result<(), Fault>) {
+        let question = self.question.as_mut().expect("it was not asked yet");
+        question.fault = question.fault.take().or(ended.err());
+    }
+
+    fn agree(&mut self, world: &mut dyn World, party: &mut Party) -> Result<Stage, Fault> {
+        // What is closed, removed or unmounted then must not be held.
+        world.store().release();
         let question = self.question.take().expect("it is asked once");
         let begin = self.publish.take().map(|publish| -> Begin { Box::new(move |_| publish) });
         Agreement::open(party, question, begin).map(Stage::Agreeing)
@@ -119,6 +132,7 @@ impl Awaited for Ending {
         match &self.stage {
             Stage::Told(agreement) | Stage::Agreeing(agreement) => agreement.waits(),
             Stage::Syncing(walk) => walk.waits(),
+            Stage::Settling(settling) => settling.waits(),
             Stage::New | Stage::Over => Waits::default(),
         }
     }
@@ -129,6 +143,10 @@ impl Awaited for Ending {
             Stage::Syncing(walk) => {
                 let what = self.question.as_ref().map_or("sync", |question| &question.what);
                 format!("{what}: {}", walk.waits_for())
+            }
+            Stage::Settling(settling) => {
+                let what = self.question.as_ref().map_or("end", |question| &question.what);
+                format!("{what}: {}", settling.waits_for())
             }
             Stage::New | Stage::Over => String::new(),
         }

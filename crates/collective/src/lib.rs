@@ -32,6 +32,7 @@ mod repeats;
 mod report;
 mod request;
 pub mod served;
+mod settling;
 mod target;
 mod telling;
 mod typed;

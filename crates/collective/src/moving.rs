@@ -1,11 +1,12 @@
 //! What moves between the opening and the closing of a call: pieces that no closed form describes, then all elements.
 
 use crate::holding::Exposure;
+use crate::settling::Settling;
 use hyperslab_layout::tuple;
 use hyperslab_plan::{Beside, Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{
-    Awaited, Consensus, Indexed, Indexing, Party, Question, Telling, TellingPlaces, ToldPlaces, Waits, Walk, Walked,
+    Awaited, Consensus, Indexed, Indexing, Party, PlacedChunk, Question, Telling, TellingPlaces, ToldPlaces, Waits, Walk, Walked,
 };
 use hyperslab_world::{Exposed, Fault, FaultKind, World};
 use std::sync::Arc;
@@ -35,6 +36,10 @@ enum Stage {
     /// This rank reads where the chunks lie that it will read.
     Indexing(Box<Indexing>),
     Walking(Walk),
+    /// This rank closes what it wrote, where that may fail.
+    Settling(Settling, Result<Walked, Fault>, Vec<PlacedChunk>),
+    /// All that this rank does with storage is over.
+    Walked(Result<Walked, Fault>, Vec<PlacedChunk>),
     /// This rank tells rank 0 where its chunks lie.
     TellingPlaces(TellingPlaces, Result<Walked, Fault>),
     Over,
@@ -102,16 +107,24 @@ impl Moving {
                     None => return self.waits_on(Stage::Indexing(indexing)),
                 },
                 Stage::Walking(mut walk) => match walk.poll(world, party) {
-                    Some(walked) => {
-                        end_requests(world, party);
-                        if self.room().is_none() {
-                            return Some(Ok(walked));
-                        }
-                        let telling = TellingPlaces::new(world, party, &self.what, walk.take_placed());
-                        Ok(Stage::TellingPlaces(telling, walked))
-                    }
+                    Some(walked) => Ok(match Settling::owed(world, party.is_server()) {
+                        Some(settling) => Stage::Settling(settling, walked, walk.take_placed()),
+                        None => Stage::Walked(walked, walk.take_placed()),
+                    }),
                     None => return self.waits_on(Stage::Walking(walk)),
                 },
+                Stage::Settling(mut settling, walked, placed) => match settling.poll(world) {
+                    Some(settled) => Ok(Stage::Walked(walked.and_then(|walked| settled.map(|()| walked)), placed)),
+                    None => return self.waits_on(Stage::Settling(settling, walked, placed)),
+                },
+                Stage::Walked(walked, placed) => {
+                    end_requests(world, party, walked.is_err());
+                    if self.room().is_none() {
+                        return Some(Ok(walked));
+                    }
+                    let telling = TellingPlaces::new(world, party, &self.what, placed);
+                    Ok(Stage::TellingPlaces(telling, walked))
+                }
                 Stage::TellingPlaces(mut telling, walked) => match telling.poll(world, party) {
                     Some(told) => {
                         return Some(told.map(|placed| {
@@ -217,7 +230,8 @@ impl Awaited for Moving {
             Stage::Indexing(indexing) => indexing.waits(),
             Stage::Walking(walk) => walk.waits(),
             Stage::TellingPlaces(telling, _) => telling.waits(),
-            Stage::Telling(_) | Stage::Over => Waits::default(),
+            Stage::Settling(settling, ..) => settling.waits(),
+            Stage::Telling(_) | Stage::Walked(..) | Stage::Over => Waits::default(),
         }
     }
 
@@ -231,14 +245,15 @@ impl Awaited for Moving {
             Stage::Indexing(indexing) => of_call(indexing.waits_for()),
             Stage::Walking(walk) => of_call(walk.waits_for()),
             Stage::TellingPlaces(telling, _) => telling.waits_for(),
-            Stage::Over => String::new(),
+            Stage::Settling(settling, ..) => of_call(settling.waits_for()),
+            Stage::Walked(..) | Stage::Over => String::new(),
         }
     }
 }
 
-/// Lets storage close what it has open. A server does not hear when what it served is closed.
-fn end_requests(world: &mut dyn World, party: &Party) {
-    if party.is_server() { world.store().release() } else { world.store().pause() }
+/// Lets storage close what it has open: all of it where the walk failed. A server does not hear when what it served is closed.
+fn end_requests(world: &mut dyn World, party: &Party, failed: bool) {
+    if failed || party.is_server() { world.store().release() } else { world.store().pause() }
 }
 
 /// Whether ranks agree once more before they write, on what each found in its own elements: where an array exists already,

@@ -5,7 +5,7 @@
 pub(crate) mod locks;
 
 use crate::below::{self, Spot};
-use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, posix_fault, write_back};
+use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, posix_fault, write_back};
 use crate::{extents, here, mounts, progress, regular};
 use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
 use std::any::Any;
@@ -195,7 +195,10 @@ impl Names for Directory {
             let hidden = spot.beside(|base| format!(".{base}.hyperslab-{}", here::token()))?;
             let written = hidden.create_new().and_then(|mut file| {
                 file.write_all(bytes)?;
-                if sync { file.sync_all() } else { Ok(()) }
+                if sync {
+                    file.sync_all()?;
+                }
+                close(file)
             });
             let placed = written.and_then(|()| hidden.rename(&spot));
             placed.inspect_err(|_| drop(hidden.unlink()))?;
@@ -296,7 +299,8 @@ impl Names for Directory {
             if bytes > prefix.len() as u64 {
                 file.set_len(bytes)?;
             }
-            file.write_all_at(prefix, 0)
+            file.write_all_at(prefix, 0)?;
+            close(file)
         })
     }
 
@@ -308,7 +312,8 @@ impl Names for Directory {
                 // The system would send a signal, of which a program dies.
                 return Err(io::Error::from_raw_os_error(libc::EFBIG));
             }
-            file.set_len(bytes)
+            file.set_len(bytes)?;
+            close(file)
         });
         resized.map_err(|error| posix_fault("resizing", &path, &error))
     }
@@ -319,7 +324,10 @@ impl Names for Directory {
         let path = self.path(name);
         let overwritten = regular::open(&path, true).and_then(|file| {
             file.write_all_at(prefix, 0)?;
-            if sync { file.sync_data() } else { Ok(()) }
+            if sync {
+                file.sync_data()?;
+            }
+            close(file)
         });
         overwritten.map_err(|error| posix_fault("overwriting", &path, &error))
     }
@@ -328,14 +336,20 @@ impl Names for Directory {
         use std::os::unix::fs::FileExt;
         progress::note();
         let path = self.path(name);
-        let overwritten = regular::open(&path, true).and_then(|file| file.write_all_at(bytes, at));
+        let overwritten = regular::open(&path, true).and_then(|file| {
+            file.write_all_at(bytes, at)?;
+            close(file)
+        });
         overwritten.map_err(|error| posix_fault("overwriting", &path, &error))
     }
 
     fn reserve(&self, name: &str, bytes: u64) -> Result<bool, Fault> {
         progress::note();
         let path = self.path(name);
-        let reserved = regular::open(&path, true).and_then(|file| extents::reserve(&file, bytes));
+        let reserved = regular::open(&path, true).and_then(|file| {
+            let reserved = extents::reserve(&file, bytes)?;
+            close(file).map(|()| reserved)
+        });
         reserved.map_err(|error| posix_fault("reserving the space of", &path, &error))
     }
 
@@ -409,8 +423,10 @@ impl Names for Directory {
     }
 
     fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
-        if names.len() > SINGLE_SYNCS_MAX {
-            return FileSystem::open(&self.path)?.sync();
+        if names.len() > SINGLE_SYNCS_MAX
+            && let Some(file_system) = FileSystem::open(&self.path)?
+        {
+            return file_system.sync();
         }
         let mut files = Vec::with_capacity(names.len());
         for name in names {

@@ -1,9 +1,10 @@
 //! What is asked of the file system, and how its failures are told.
 
+use crate::posix::at_hand;
 use hyperslab_world::{Fault, FaultKind, Moved, Outcome};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::path::{Path, PathBuf};
 
 /// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
@@ -61,14 +62,31 @@ pub(crate) fn write_back(file: &File, start: u64, length: u64, flags: libc::c_ui
     if result < 0 && !error.raw_os_error().is_some_and(|code| unable.contains(&code)) { Err(error) } else { Ok(()) }
 }
 
+/// Closes a file that was written, and says what closing says: a server with a full disk, or one that lost its disk, may
+/// accept bytes and tell only now, and only once, that it could not keep them.
+pub(crate) fn close(file: File) -> io::Result<()> {
+    let descriptor = file.into_raw_fd();
+    // SAFETY: the descriptor was the file's, which has given it up, and nothing else knows it.
+    if unsafe { libc::close(descriptor) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // Another client removed the file, and its contents with it.
+        error if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        error => Err(error),
+    }
+}
+
 /// A file system, to be made durable as a whole.
 pub(crate) struct FileSystem(PathBuf, File);
 
 impl FileSystem {
-    /// The one that holds a path. Errors from now on are reported by [`FileSystem::sync`].
-    pub(crate) fn open(path: &Path) -> Result<FileSystem, Fault> {
+    /// The one that holds a path, if it is one of this host: elsewhere `syncfs` may return before the server has anything (FUSE
+    /// tells nobody of it). Errors from now on are reported by [`FileSystem::sync`].
+    pub(crate) fn open(path: &Path) -> Result<Option<FileSystem>, Fault> {
         let file = File::open(path).map_err(|error| posix_fault("opening", path, &error))?;
-        Ok(FileSystem(path.to_path_buf(), file))
+        let late = at_hand::reach(&file).tells_late();
+        Ok((!late).then(|| FileSystem(path.to_path_buf(), file)))
     }
 
     /// Makes everything on it durable.

@@ -41,7 +41,7 @@ impl Stores {
             self.roots.get(object.root as usize).is_some_and(|root| is_for(&root.at))
         };
         let is_for = |is_for: fn(&str) -> bool| match request {
-            Request::Sync { below } => below.iter().all(|object| lies(object, is_for)),
+            Request::Sync { below } => !below.is_empty() && below.iter().all(|object| lies(object, is_for)),
             request => request.object().is_some_and(|object| lies(object, is_for)),
         };
         if is_for(TreeStore::is_for) {
@@ -93,6 +93,10 @@ impl Store for Stores {
 
     fn pause(&mut self) {
         self.posix.pause();
+    }
+
+    fn owes(&self, released: bool) -> bool {
+        self.posix.owes(released)
     }
 
     fn cut(&mut self) {

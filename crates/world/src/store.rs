@@ -111,7 +111,8 @@ pub enum Request {
     },
     /// Makes what was written through this handle, to objects whose names begin with one of these, durable: all that
     /// was submitted before, whether or not its ticket has returned, but for what need not be
-    /// ([`Durability::Cached`]).
+    /// ([`Durability::Cached`]). Where there are no names, closes what was written, and fails where closing says that some of it could
+    /// not be kept ([`Store::owes`]).
     Sync {
         /// Beginnings of names.
         below: Arc<[Object]>,
@@ -221,6 +222,12 @@ pub trait Store {
     /// roots are entered.
     fn pause(&mut self) {
         self.release();
+    }
+    /// Whether closing what was written, as [`Store::pause`] or (if `released`) [`Store::release`] does, may still say that it could not
+    /// be kept: servers may tell so late. Then a [`Request::Sync`] of nothing comes before.
+    fn owes(&self, released: bool) -> bool {
+        let _ = released;
+        false
     }
     /// Begins nothing more of what it was asked for, for good; what is under way ends when it does.
     fn cut(&mut self) {}

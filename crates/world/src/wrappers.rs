@@ -37,6 +37,10 @@ macro_rules! forwarded {
             self.inner.pause();
         }
 
+        fn owes(&self, released: bool) -> bool {
+            self.inner.owes(released)
+        }
+
         fn cut(&mut self) {
             self.inner.cut();
         }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/stat.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,9 +28,14 @@
 
 /* The same order as in `fault_library.py`. */
 enum class {
-    OPEN, READ, WRITE, SYNC, FLUSH, RENAME, EXCHANGE, MKDIR, UNLINK, TRUNCATE, LINK, MODE, STAT, LIST, LOCK, TARGET, CLASSES
+    OPEN, READ, WRITE, SYNC, FLUSH, RENAME, EXCHANGE, MKDIR, UNLINK, TRUNCATE, LINK, MODE, STAT, LIST, LOCK, CLOSE, TARGET, CLASSES
 };
-enum kind { FAIL, SHORTEN, DELAY, STALL, STOP, KILL };
+enum kind { FAIL, SHORTEN, DELAY, STALL, STOP, KILL, LOSE };
+
+/* What `suffer` says besides errors: half of the bytes are moved; or moved, and the rest is said to be. */
+enum { SHORTER = -1, LOST = -2 };
+/* Descriptors of which it is known whether they wrote. */
+#define DESCRIPTORS 65536
 
 #define EXPORT __attribute__((visibility("default")))
 /* Longest path that is looked at. */
@@ -41,6 +47,11 @@ static atomic_int armed_class = -1;
 static atomic_long armed_first, armed_times, armed_value;
 static atomic_int armed_kind;
 static atomic_long hits, stalled;
+/* Who wrote what was lost, and what is told of it: an error number, once. */
+static atomic_int lost_by = -1;
+static atomic_long lost_value;
+static struct statx lost_file;
+static atomic_bool wrote[DESCRIPTORS];
 static _Atomic(const char *) gate;
 static _Atomic(const char *) target;
 static char hit_text[PATH_BYTES + 64];
@@ -60,6 +71,7 @@ EXPORT void faults_watch(const char *directory) {
     atomic_store(&watched, *directory ? strdup(directory) : NULL);
     for (int each = 0; each < CLASSES; each++) atomic_store(&counts[each], 0);
     atomic_store(&hits, 0);
+    atomic_store(&lost_by, -1);
     hit_text[0] = 0;
 }
 
@@ -133,7 +145,7 @@ static bool is_open_gate(void) {
     return path && syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
 }
 
-/* The number of an error, 0 to carry on, or -1 to move half of what is asked for. */
+/* The number of an error, 0 to carry on, or `SHORTER` or `LOST`. */
 static int suffer(int class, const char *function, const char *path) {
     long number = atomic_fetch_add(&counts[class], 1) + 1;
     long first = atomic_load(&armed_first);
@@ -144,7 +156,10 @@ static int suffer(int class, const char *function, const char *path) {
     case FAIL:
         return (int)value;
     case SHORTEN:
-        return -1;
+        return SHORTER;
+    case LOSE:
+        atomic_store(&lost_value, value);
+        return LOST;
     case DELAY:
         sleep_ms(value);
         return 0;
@@ -328,8 +343,64 @@ READS_DIRECTORY(readdir64, struct dirent64)
         REFUSE(verdict_fd(class, #name, descriptor), -1);                                                              \
         return next(descriptor given);                                                                                 \
     }
-HELD(SYNC, fsync, , )
-HELD(SYNC, fdatasync, , )
+
+/* ---- what is told late ------------------------------------------------------------------------------------------- */
+
+static bool look_at(int descriptor, struct statx *into) {
+    return syscall(SYS_statx, descriptor, "", AT_EMPTY_PATH, STATX_INO, into) == 0;
+}
+
+static bool is_lost_file(int descriptor) {
+    struct statx found;
+    return look_at(descriptor, &found) && found.stx_ino == lost_file.stx_ino &&
+           found.stx_dev_major == lost_file.stx_dev_major && found.stx_dev_minor == lost_file.stx_dev_minor;
+}
+
+/* A server has accepted bytes that it cannot keep. It says so once, to whoever asks first: to the sync of any descriptor of the
+ * file while the one that wrote is open, else to its close; a descriptor that is opened later hears nothing (GlusterFS). */
+static void lose(int descriptor) {
+    if (look_at(descriptor, &lost_file)) atomic_store(&lost_by, descriptor);
+}
+
+static bool tells_sync(int descriptor) {
+    int by = atomic_load(&lost_by);
+    return by >= 0 && is_lost_file(descriptor) && atomic_compare_exchange_strong(&lost_by, &by, -1);
+}
+
+static bool tells_close(int descriptor) {
+    int by = descriptor;
+    return descriptor >= 0 && atomic_compare_exchange_strong(&lost_by, &by, -1);
+}
+
+static void note_written(int descriptor) {
+    if (descriptor >= 0 && descriptor < DESCRIPTORS && atomic_load(&watched)) atomic_store(&wrote[descriptor], true);
+}
+
+/* Only of descriptors that wrote: nobody looks at others. */
+EXPORT int close(int descriptor) {
+    NEXT(int, close, int);
+    int refused = 0;
+    if (descriptor >= 0 && descriptor < DESCRIPTORS && atomic_exchange(&wrote[descriptor], false)) {
+        refused = verdict_fd(CLOSE, "close", descriptor);
+        if (tells_close(descriptor)) refused = (int)atomic_load(&lost_value);
+    }
+    int result = next(descriptor);
+    if (refused <= 0) return result;
+    errno = refused;
+    return -1;
+}
+
+#define SYNCS(name)                                                                                                    \
+    EXPORT int name(int descriptor) {                                                                                  \
+        NEXT(int, name, int);                                                                                          \
+        REFUSE(verdict_fd(SYNC, #name, descriptor), -1);                                                               \
+        int result = next(descriptor);                                                                                 \
+        if (!tells_sync(descriptor)) return result;                                                                    \
+        errno = (int)atomic_load(&lost_value);                                                                         \
+        return -1;                                                                                                     \
+    }
+SYNCS(fsync)
+SYNCS(fdatasync)
 HELD(SYNC, syncfs, , )
 HELD(FLUSH, sync_file_range, AND off64_t start AND off64_t bytes AND unsigned flags, AND start AND bytes AND flags)
 HELD(TRUNCATE, ftruncate, AND off_t length, AND length)
@@ -376,7 +447,13 @@ static size_t half(size_t bytes) { return bytes > 1 ? bytes / 2 : bytes; }
     EXPORT ssize_t name(int descriptor, buffer bytes, size_t count rest) {                                             \
         NEXT(ssize_t, name, int, buffer, size_t rest);                                                                 \
         REFUSE(verdict_fd(class, #name, descriptor), -1);                                                              \
-        return next(descriptor, bytes, refused < 0 ? half(count) : count given);                                       \
+        if (class == WRITE) note_written(descriptor);                                                                   \
+        ssize_t moved = next(descriptor, bytes, refused < 0 ? half(count) : count given);                              \
+        if (refused == LOST && moved >= 0) {                                                                           \
+            lose(descriptor);                                                                                          \
+            return (ssize_t)count;                                                                                     \
+        }                                                                                                              \
+        return moved;                                                                                                  \
     }
 MOVES(READ, read, void *, , )
 MOVES(READ, pread, void *, AND off_t at, AND at)
@@ -402,12 +479,20 @@ static int halve(const struct iovec *parts, int count, struct iovec *into) {
     EXPORT ssize_t name(int descriptor, const struct iovec *parts, int count rest) {                                   \
         NEXT(ssize_t, name, int, const struct iovec *, int rest);                                                      \
         REFUSE(verdict_fd(class, #name, descriptor), -1);                                                              \
+        if (class == WRITE) note_written(descriptor);                                                                   \
+        size_t all = 0;                                                                                                \
+        for (int each = 0; each < count; each++) all += parts[each].iov_len;                                           \
         struct iovec some[IOV_MAX];                                                                                    \
         if (refused < 0 && count > 0 && count <= IOV_MAX) {                                                            \
             count = halve(parts, count, some);                                                                         \
             parts = some;                                                                                              \
         }                                                                                                              \
-        return next(descriptor, parts, count given);                                                                   \
+        ssize_t moved = next(descriptor, parts, count given);                                                          \
+        if (refused == LOST && moved >= 0) {                                                                           \
+            lose(descriptor);                                                                                          \
+            return (ssize_t)all;                                                                                       \
+        }                                                                                                              \
+        return moved;                                                                                                  \
     }
 SCATTERS(READ, readv, , )
 SCATTERS(READ, preadv, AND off_t at, AND at)

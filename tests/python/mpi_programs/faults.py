@@ -2,7 +2,8 @@
 
 Usage: faults DIRECTORY TASK, where TASK is a file with JSON:
     {"seed": number, "pairs": [[operation, strategy], ...], "faults": how many for each pair, or null for all,
-     "lasting": whether only those after which nothing of their class works any more}
+     "only": "lasting" for those after which nothing of their class works any more, "late" for those that the sync or the close
+     of a descriptor tells, or null}
 
 Each pair is first carried out undisturbed, to count the calls of each rank; then once for each fault. Rank 0 writes one
 line of JSON for each case that went wrong into the file ``wrong`` in the directory, and prints a summary.
@@ -80,7 +81,14 @@ def possible(counts: dict[str, int]) -> list[Fault]:
         absent = {"lock": errno.ENOLCK, "exchange": errno.EINVAL}
         if name in absent and counts[name] > 0:
             found.append(Fault(name, 1, "fail", absent[name], ALL))
-    return found + lasting(counts)
+    # Those of writing as often as all others of it.
+    return found + lasting(counts) + 6 * late(counts)
+
+
+def late(counts: dict[str, int]) -> list[Fault]:
+    """Those of one rank that its system tells late: with the sync of a descriptor that wrote, or with its close."""
+    lost = [Fault("write", number, "lose", errno.ENOSPC) for number in range(1, counts["write"] + 1)]
+    return lost + [Fault("close", number, "fail", errno.EIO) for number in range(1, counts["close"] + 1)]
 
 
 def lasting(counts: dict[str, int]) -> list[Fault]:
@@ -91,7 +99,7 @@ def lasting(counts: dict[str, int]) -> list[Fault]:
 
 def chosen(every: list[tuple[int, Fault]], random: np.random.Generator, number: int | None) -> list[tuple[int, Fault]]:
     """Of ranks and faults all, or some, of which each class has the same part."""
-    if number is None:
+    if number is None or not every:
         return every
     classes = sorted({fault.name for _, fault in every})
     found = []
@@ -122,9 +130,15 @@ def must_succeed(fault: Fault, where: str) -> bool:
     return fault.value == errno.EINTR and not where.startswith(("syncfs", "opendir", "syscall"))
 
 
+#: What says who has what under way; its makers keep it open, and it holds no data.
+RECORD = re.compile(r"(/owner|-owners|hyperslab-update|hyperslab-first)( \(deleted\))?$")
+
+
 def must_fail(fault: Fault, made: Operation, where: str) -> bool:
     """Whether success would be a lie: what was to be written or synced may not be there."""
     lost = fault.value in (errno.EIO, errno.ENOSPC)
+    if fault.kind == "lose" or fault.name == "close":
+        return lost and fault.kind in ("fail", "lose") and RECORD.search(where) is None
     # Where a marker cannot say that it rests, it goes.
     lost &= not (made.cached and where.endswith(made.marker))
     return fault.kind == "fail" and lost and fault.name in ("write", "sync") and "read" not in made.name
@@ -434,7 +448,7 @@ class Judge:
 def main() -> None:
     """Run under MPI."""
     directory, task = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
-    tester = Tester(directory, lasting if task["lasting"] else possible)
+    tester = Tester(directory, {"lasting": lasting, "late": late, None: possible}[task["only"]])
     random = np.random.default_rng(task["seed"])
     for name, strategy in task["pairs"]:
         tester.try_pair(name, strategy, random, task["faults"])

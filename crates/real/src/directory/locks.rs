@@ -1,7 +1,7 @@
 //! Locks on small files, whose notes say who holds them.
 
 use crate::below::{Spot, identity};
-use crate::doing::posix_fault;
+use crate::doing::{close, posix_fault};
 use crate::posix::at_hand;
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, NOTE_BYTES_MAX, Then};
 use rustix::fd::AsFd;
@@ -136,7 +136,11 @@ fn add(spot: &Spot, file: &File, bytes: &[u8]) -> io::Result<()> {
             _ => Err(io::Error::from(io::ErrorKind::WriteZero)),
         },
         // Not all systems and file systems know that flag.
-        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => spot.open_to_append()?.write_all(bytes),
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => {
+            let mut file = spot.open_to_append()?;
+            file.write_all(bytes)?;
+            close(file)
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -173,7 +177,13 @@ pub(super) fn claim(find: impl Fn() -> io::Result<Spot>, path: &Path, bytes: &[u
             let note = note(&file)?;
             return Ok(Claim::Left(lock(file, real), note));
         }
-        let written = file.write_all_at(bytes, 0).and_then(|()| if sync { spot.sync_directory() } else { Ok(()) });
+        let written = file.write_all_at(bytes, 0).and_then(|()| {
+            if sync && at_hand::reach(&file).tells_late() {
+                // Its owner keeps it open, and would hear of it too late.
+                file.sync_data()?;
+            }
+            if sync { spot.sync_directory() } else { Ok(()) }
+        });
         if let Err(error) = written {
             let _ = spot.unlink();
             return Err(error);
@@ -216,7 +226,11 @@ fn remove_unless_added(spot: &Spot, file: &File, before: &[u8]) -> io::Result<()
         return Ok(());
     }
     match note_of(file, length)?.get(before.len()..) {
-        Some(added) if lines(added).next().is_some() => spot.open_to_append()?.write_all(added),
+        Some(added) if lines(added).next().is_some() => {
+            let mut new = spot.open_to_append()?;
+            new.write_all(added)?;
+            close(new)
+        }
         _ => Ok(()),
     }
 }
@@ -230,7 +244,7 @@ pub(super) fn append(spot: &Spot, bytes: &[u8]) -> io::Result<()> {
         file.write_all(&bytes)?;
         // Whoever has it to himself may have removed it before, and then knows nothing of this.
         if is_there(spot, &file.metadata()?) {
-            return Ok(());
+            return close(file);
         }
     }
     Err(io::Error::other("others make and remove it all the time"))
@@ -281,7 +295,8 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
             true => remove_unless_added(spot, &file, &before),
             false => put(spot, &file, &before, &after),
         };
-        return changed.map_err(failed).and_then(|()| then());
+        changed.map_err(failed).and_then(|()| then())?;
+        return close(file).map_err(failed);
     }
 }
 

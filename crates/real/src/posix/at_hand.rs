@@ -8,13 +8,48 @@ use std::os::fd::AsRawFd;
 /// How the kernel numbers them (statfs(2), and `linux/magic.h`): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, and memory.
 const AT_HAND: [u32; 7] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x8584_58f6];
 
+/// Layers over file systems of a host, such as the root of a container.
+const OVERLAY: u32 = 0x794c_7630;
+
+/// Where a file is, as far as its file system tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// On a disk or in memory of this host.
+    AtHand,
+    /// In layers of which some may be elsewhere; what is written goes to one of this host.
+    Layered,
+    /// Elsewhere, or nobody knows. Such a place may accept what it cannot keep, and say so only when the descriptor that wrote is
+    /// synced or closed.
+    Far,
+}
+
+impl Reach {
+    /// Whether errors of writing may come with the sync or the close.
+    pub(crate) fn tells_late(self) -> bool {
+        self == Reach::Far
+    }
+}
+
 /// Whether a file is on a file system known to be of this host. Asking a far one may take as long as anything else.
 pub(crate) fn holds(file: &impl AsRawFd) -> bool {
+    reach(file) == Reach::AtHand
+}
+
+/// Where a file is.
+pub(crate) fn reach(file: &impl AsRawFd) -> Reach {
+    match kind(file) {
+        Some(kind) if AT_HAND.contains(&kind) => Reach::AtHand,
+        Some(OVERLAY) => Reach::Layered,
+        _ => Reach::Far,
+    }
+}
+
+fn kind(file: &impl AsRawFd) -> Option<u32> {
     // SAFETY: all fields are numbers, of which zero is one.
     let mut told: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor belongs to the open file, and `told` has room for the answer.
     let result = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut told) };
-    result == 0 && AT_HAND.contains(&(told.f_type as u32))
+    (result == 0).then_some(told.f_type as u32)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
-use super::at_hand;
+use super::at_hand::{self, Reach};
 use super::at_once;
 use super::cached::is_all_cached;
 use super::coalescing::CoalescingWriter;
@@ -13,6 +13,7 @@ use super::queue::Queue;
 use super::replacing::{Successors, replace_by};
 use super::set::{DIRECT_DEPTH_MAX, Set};
 use super::whole_reader::ChecksumReader;
+use super::written::{self, Written};
 use crate::doing::{Doing, done};
 use crate::regular;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
@@ -42,13 +43,15 @@ pub(super) struct Files {
     /// Of objects that are spread over directories; those of which there were requests.
     pub(super) sets: Vec<Set>,
     answers: Answers,
-    /// Directories that were asked about, and whether they are on this host; mounts of files that are.
-    at_hand: BTreeMap<PathBuf, bool>,
+    /// Directories that were asked about, and where they are; mounts of files that are on this host.
+    reach: BTreeMap<PathBuf, Reach>,
     mounts: BTreeSet<u64>,
     /// Names made since the last sync, of files and directories.
     pub(super) new: BTreeSet<PathBuf>,
     /// Written since the last sync.
     pub(super) dirty: BTreeSet<PathBuf>,
+    /// The descriptors that wrote it.
+    pub(super) written: Written,
     /// Whole objects that take the place of others at the next sync.
     pub(super) replacing: Successors,
     /// Rises while a sync comes forward.
@@ -68,10 +71,11 @@ impl Files {
             direct: Queue::new(DIRECT_DEPTH_MAX),
             sets: Vec::new(),
             answers,
-            at_hand: BTreeMap::new(),
+            reach: BTreeMap::new(),
             mounts: BTreeSet::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
+            written: Written::default(),
             replacing: Successors::default(),
             advance,
             sends_on,
@@ -163,13 +167,26 @@ impl Files {
         {
             return Ok(open.clone());
         }
-        let opened = Arc::new(Handle::open(path, write)?);
-        self.ask_about(path, &opened.file);
-        self.open.retain(|open| open.path != path);
+        let mut opened = Handle::open(path, write)?;
+        opened.reach = path.parent().map_or(Reach::Far, |parent| self.ask_of(parent, &opened.file));
+        let opened = Arc::new(opened);
+        self.close_but(|open| open.path != path);
         let parts: usize = self.sets.iter().map(Set::parts).sum();
-        self.open.truncate(OPEN_FILES_MAX - 1 + parts);
+        while self.open.len() >= OPEN_FILES_MAX + parts {
+            self.open.pop_back().into_iter().for_each(|handle| self.written.close(handle));
+        }
         self.open.push_front(opened.clone());
         Ok(opened)
+    }
+
+    /// Closes files, but for some.
+    fn close_but(&mut self, stays: impl Fn(&Handle) -> bool) {
+        if !self.open.iter().all(|handle| stays(handle)) {
+            let (open, closed): (_, VecDeque<_>) =
+                std::mem::take(&mut self.open).into_iter().partition(|handle| stays(handle));
+            self.open = open;
+            closed.into_iter().for_each(|handle| self.written.close(handle));
+        }
     }
 
     /// The open files of an object; none when it does not exist.
@@ -203,8 +220,10 @@ impl Files {
             Ok(files) => files,
             Err(fault) => return Some(Err(fault)),
         };
-        if durability > Durability::Cached {
-            self.dirty.extend(paths);
+        if durability > Durability::Cached
+            && let Err(fault) = self.expect(&files)
+        {
+            return Some(Err(fault));
         }
         let answer = Answer::new(&self.answers, ticket, moves.bytes(), files.len());
         let set = self.paths(object).1;
@@ -218,56 +237,75 @@ impl Files {
         None
     }
 
+    /// Keeps descriptors of what is about to be written and shall be durable.
+    fn expect(&mut self, files: &[Arc<Handle>]) -> Result<(), Fault> {
+        if self.written.is_full() && !files.iter().all(|handle| self.written.writer(&handle.path).is_some()) {
+            self.settle();
+            self.sync_late()?;
+            self.written.let_go(|_| true);
+        }
+        for handle in files {
+            self.written.expect(handle.reach, &handle.path, &handle.file)?;
+            self.dirty.insert(handle.path.clone());
+        }
+        Ok(())
+    }
+
+    /// Syncs what shall be durable where errors may come late; says how many calls that took.
+    fn sync_late(&mut self) -> Result<u64, Fault> {
+        let late = self.written.late_ones(&self.dirty);
+        let synced = self.sync_contents(&late);
+        self.dirty.retain(|path| !late.contains(path));
+        synced.map(|(calls, _)| calls)
+    }
+
     /// Waits for all that was handed on.
     pub(super) fn settle(&self) {
         self.direct.wait();
         self.sets.iter().for_each(Set::wait);
     }
 
-    /// Remembers whether the directory of a file is on this host.
-    fn ask_about(&mut self, path: &Path, file: &File) {
-        path.parent().into_iter().for_each(|parent| self.ask_of(parent, file));
-    }
-
-    /// The same of the root of an object.
-    fn ask_about_root(&mut self, object: &Object, file: &File) {
+    /// Where the root of an object is, in which this file was made.
+    fn ask_about_root(&mut self, object: &Object, file: &File) -> Reach {
         let root = self.grounds.at(object).map(PathBuf::from);
-        root.into_iter().for_each(|root| self.ask_of(&root, file));
+        root.map_or_else(|| at_hand::reach(file), |root| self.ask_of(&root, file))
     }
 
-    fn ask_of(&mut self, directory: &Path, file: &File) {
-        if self.at_hand.contains_key(directory) {
-            return;
+    /// Where a directory is, in which this file lies; it is asked once.
+    fn ask_of(&mut self, directory: &Path, file: &File) -> Reach {
+        if let Some(&reach) = self.reach.get(directory) {
+            return reach;
         }
-        let at_hand = at_hand::holds(file);
-        self.mounts.extend(at_hand.then(|| at_once::mount_of(file)).flatten());
-        self.remember(directory, at_hand);
+        let reach = at_hand::reach(file);
+        self.mounts.extend((reach == Reach::AtHand).then(|| at_once::mount_of(file)).flatten());
+        self.remember(directory, reach);
+        reach
     }
 
-    fn remember(&mut self, directory: &Path, at_hand: bool) {
-        if self.at_hand.len() >= KNOWN_DIRECTORIES_MAX {
-            self.at_hand.clear();
+    fn remember(&mut self, directory: &Path, reach: Reach) {
+        if self.reach.len() >= KNOWN_DIRECTORIES_MAX {
+            self.reach.clear();
         }
-        self.at_hand.insert(directory.into(), at_hand);
+        self.reach.insert(directory.into(), reach);
     }
 
     /// Whether a file is on this host, by its directory or by its mount: one of which nothing is known may be far away.
     fn ask_at_once(&mut self, path: &Path) -> bool {
         let Some(directory) = path.parent() else { return false };
-        if let Some(&at_hand) = self.at_hand.get(directory) {
-            return at_hand;
+        if let Some(&reach) = self.reach.get(directory) {
+            return reach == Reach::AtHand;
         }
         let is_known = |path| at_once::mount_at(path).is_some_and(|mount| self.mounts.contains(&mount));
         let at_hand = is_known(path) && is_known(directory);
         if at_hand {
-            self.remember(directory, true);
+            self.remember(directory, Reach::AtHand);
         }
         at_hand
     }
 
     /// Whether a file is known to lie on a disk or in memory of this host, so that nothing far away is waited for.
     pub(super) fn is_at_hand(&self, path: &Path) -> bool {
-        holds(&self.at_hand, path)
+        holds(&self.reach, path)
     }
 
     /// Whether all files that are kept open are on this host, so that closing them waits for nothing.
@@ -297,7 +335,7 @@ impl Files {
     /// Whether an object that is new goes where nothing far away is waited for. Below a root nobody mounts anything in
     /// directories that are hidden.
     fn is_new_at_hand(&self, object: &Object) -> bool {
-        self.grounds.at(object).is_some_and(|root| self.at_hand.get(root).is_some_and(|&at_hand| at_hand))
+        self.grounds.at(object).is_some_and(|root| self.reach.get(root) == Some(&Reach::AtHand))
     }
 
     /// Whether a whole object goes where nothing far away is waited for: one that is new, or in the place of another.
@@ -340,7 +378,10 @@ impl Files {
         writer.scatter(moves)?;
         let (moved, sent) = writer.finish()?;
         if durability > Durability::Cached {
-            self.dirty.insert(path.clone());
+            let parent = path.parent().unwrap_or(Path::new(""));
+            if self.written.keep((parent, handle.reach), &path, &handle.file)? {
+                self.dirty.insert(path.clone());
+            }
         }
         if sends_on {
             self.send_on(&path, &handle.file, hull(moves), (moves.bytes(), sent))?;
@@ -377,10 +418,8 @@ impl Files {
         let spot = spot.map_err(failed)?;
         let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
         let hidden = made.transpose().map_err(failed)?;
-        let file = hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?;
-        if !replace {
-            self.ask_about_root(object, &file);
-        }
+        let file = Arc::new(hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?);
+        let reach = self.ask_about_root(object, &file);
         let sends_on = self.sends_on(durability);
         let going = sends_on.then_some(&*self.advance);
         let of_writer = Doing { verb: "writing", path: &target };
@@ -396,18 +435,39 @@ impl Files {
         if sends_on {
             self.send_on(&path, &file, (0, moved.bytes), (moved.bytes, sent))?;
         }
+        if hidden.is_some() && durability == Durability::Now {
+            self.believe((object, &target), (durability, reach), file)?;
+            self.replacing.wait(object, target, path);
+            return Ok(Outcome::Done(moved));
+        }
+        let held = self.believe((object, &path), (durability, reach), file).inspect_err(|_| {
+            let _ = hidden.as_ref().unwrap_or(&spot).unlink();
+        });
+        held?;
         if let Some(hidden) = &hidden {
-            if durability == Durability::Now {
-                self.replacing.wait(object, target, path);
-                return Ok(Outcome::Done(moved));
-            }
             replace_by(hidden, &spot, &doing)?;
         }
         if durability > Durability::Cached {
-            self.new.insert(path.clone());
-            self.dirty.insert(path.clone());
+            self.new.insert(path);
         }
         Ok(Outcome::Done(moved))
+    }
+
+    /// Closes a whole object that was written, or keeps it for its sync. What takes the place of another must be believed before,
+    /// also where it need not be durable.
+    fn believe(
+        &mut self,
+        (object, path): (&Object, &Path),
+        (durability, reach): (Durability, Reach),
+        file: Arc<File>,
+    ) -> Result<(), Fault> {
+        if durability > Durability::Cached {
+            let root = self.grounds.at(object).map(PathBuf::from).unwrap_or_default();
+            if self.written.keep((&root, reach), path, &file)? {
+                self.dirty.insert(path.into());
+            }
+        }
+        written::closed(path, file)
     }
 
     /// Reads a part of a whole object with a checksum, and tells what it contributes to that.
@@ -451,7 +511,7 @@ impl Files {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
             Err(error) => return Err(doing.failed("", &error)),
         };
-        self.ask_about(&path, &file);
+        self.ask_of(path.parent().unwrap_or(Path::new("")), &file);
         self.whole_of((&file, &path), moves, checksum)
     }
 
@@ -525,28 +585,45 @@ impl Files {
     /// Closes files, but the few that were used last on this host: the next call may come to them again.
     pub(super) fn pause(&mut self) {
         self.end_requests();
-        let Files { open, at_hand, .. } = self;
-        open.retain(|handle| holds(at_hand, &handle.path));
+        let reach = std::mem::take(&mut self.reach);
+        self.close_but(|handle| holds(&reach, &handle.path));
+        self.reach = reach;
     }
 
     /// Closes files: what is removed or unmounted later must not be held.
     pub(super) fn release(&mut self) {
         self.end_requests();
-        self.open.clear();
+        self.close_but(|_| false);
+        self.written.let_go(|_| true);
+    }
+
+    /// Whether closing may still tell of an error: of anything, or only of what [`Files::pause`] closes.
+    pub(super) fn owes(&self, any: bool) -> bool {
+        self.written.owes(any, self.open.iter().map(|handle| &**handle))
+    }
+
+    /// Closes what was written, and says what closing says. What shall be durable is synced before, where errors may come late.
+    pub(super) fn close_written(&mut self) -> Result<Outcome, Fault> {
+        self.settle();
+        let synced = self.sync_late();
+        self.close_but(|handle| !handle.writable);
+        self.written.let_go(|path| !self.dirty.contains(path));
+        synced.and_then(|calls| self.written.take_late().map(|()| done(0, calls)))
     }
 
     /// Keeps nothing of the requests so far.
     fn end_requests(&mut self) {
         self.settle();
-        self.replacing.give_up(&self.grounds);
+        self.replacing.give_up(&self.grounds, &mut self.written);
         self.grounds.release();
     }
 
     /// Objects of all further requests lie below these roots.
     pub(super) fn enter(&mut self, roots: Arc<[Root]>) {
         self.grounds.enter(roots);
-        let Files { open, grounds, .. } = self;
-        open.retain(|handle| grounds.lie_above(&handle.path));
+        let grounds = std::mem::take(&mut self.grounds);
+        self.close_but(|handle| grounds.lie_above(&handle.path));
+        self.grounds = grounds;
     }
 
     /// Looks whether this rank sees of an object what rank 0 sees, where that waits for nothing far away. `None` where it
@@ -559,8 +636,8 @@ impl Files {
 }
 
 /// Whether a file is known to lie on this host, by its directory.
-fn holds(at_hand: &BTreeMap<PathBuf, bool>, path: &Path) -> bool {
-    path.parent().and_then(|parent| at_hand.get(parent)).is_some_and(|&at_hand| at_hand)
+fn holds(reach: &BTreeMap<PathBuf, Reach>, path: &Path) -> bool {
+    path.parent().and_then(|parent| reach.get(parent)) == Some(&Reach::AtHand)
 }
 
 fn whole_striped(object: &str) -> Fault {

@@ -1,5 +1,6 @@
 //! Open files: one handle that goes through the cache of the system and, once it is asked for, one that does not.
 
+use super::at_hand::Reach;
 use super::content::Source;
 use crate::regular;
 use std::fs::{File, Metadata, OpenOptions};
@@ -7,7 +8,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What direct requests are aligned to where the system does not tell \[B\].
@@ -19,9 +20,10 @@ pub(super) type Identity = (u64, u64);
 /// A file kept open.
 pub(super) struct Handle {
     pub(super) path: PathBuf,
-    pub(super) file: File,
+    pub(super) file: Arc<File>,
     pub(super) writable: bool,
     pub(super) identity: Identity,
+    pub(super) reach: Reach,
     direct: OnceLock<Option<DirectFile>>,
 }
 
@@ -43,12 +45,21 @@ impl Handle {
     pub(super) fn open(path: &Path, write: bool) -> io::Result<Handle> {
         let (file, known) = regular::open_known(path, write)?;
         let identity = identity(&known);
-        Ok(Handle { path: path.to_path_buf(), file, writable: write, identity, direct: OnceLock::new() })
+        Ok(Handle { path: path.to_path_buf(), file: Arc::new(file), writable: write, identity, reach: Reach::Far, direct: OnceLock::new() })
     }
 
     /// Whether its path leads to it still.
     pub(super) fn has_its_name(&self) -> io::Result<bool> {
         Ok(identity(&std::fs::metadata(&self.path)?) == self.identity)
+    }
+
+    /// Its descriptors that wrote, to be closed.
+    pub(super) fn into_files(self) -> (PathBuf, Vec<Arc<File>>) {
+        if !self.writable {
+            return (self.path, Vec::new());
+        }
+        let direct = self.direct.into_inner().flatten().map(|direct| Arc::new(direct.file));
+        (self.path, direct.into_iter().chain([self.file]).collect())
     }
 
     /// The file without the cache, if its file system can do that.

@@ -3,6 +3,7 @@
 //! durable, which must be on disk before names point to them; then all are renamed.
 
 use super::grounds::Grounds;
+use super::written::Written;
 use crate::below::Spot;
 use crate::doing::Doing;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -44,8 +45,9 @@ impl Successors {
     }
 
     /// Removes those that never took their places.
-    pub(super) fn give_up(&mut self, grounds: &Grounds) {
-        for Successor { object, path, .. } in self.0.drain(..) {
+    pub(super) fn give_up(&mut self, grounds: &Grounds, written: &mut Written) {
+        for Successor { object, path, hidden } in self.0.drain(..) {
+            written.forget(&hidden);
             if let Some(Ok(hidden)) = grounds.beside(&object, &path).0 {
                 let _ = hidden.unlink();
             }

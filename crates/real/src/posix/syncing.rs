@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What goes to disk in one step of a sync \[B\].
 const SYNC_STEP_BYTES: u64 = 64 << 20;
@@ -51,13 +52,18 @@ impl Files {
             && !self.new.iter().any(|path| inside(&path))
             && self.dirty.iter().filter(inside).all(is_left);
         if left {
+            // Their descriptors stay until they are closed, which tells of errors, too.
             self.dirty.retain(|path| !path.starts_with(below));
         }
         left
     }
 
     /// Syncs files written, lets what replaces others take their names, then syncs the directories in which names were made.
+    /// Below nothing, it closes what was written.
     pub(super) fn sync(&mut self, below: &[Object]) -> Result<Outcome, Fault> {
+        if below.is_empty() {
+            return self.close_written();
+        }
         self.settle();
         let (dirty, new, replacing) = self.take_dirty(below);
         let striped = |path: &PathBuf| self.sets.iter().any(|set| set.holds(path));
@@ -65,6 +71,7 @@ impl Files {
         dirty.extend(replacing.iter().map(|one| one.hidden.clone()));
         let calls = self.sync_parts(&striped)?;
         let (synced, many) = self.sync_contents(&dirty)?;
+        self.written.end(striped.iter().chain(&dirty))?;
         // Who made the name of a file that was only written to makes that durable.
         let mut named: BTreeSet<PathBuf> = replacing.iter().filter_map(|one| one.directory()).collect();
         let replaced = replace_all(&replacing, &mut self.grounds, &self.advance);
@@ -79,7 +86,7 @@ impl Files {
     fn sync_parts(&self, paths: &BTreeSet<PathBuf>) -> Result<u64, Fault> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
-            files.extend(opened(path)?.map(|file| (path, file)));
+            files.extend(self.writer(path)?.map(|file| (path, file)));
         }
         for (path, file) in &files {
             self.set_going(path, file)?;
@@ -93,18 +100,32 @@ impl Files {
     }
 
     /// Syncs what files hold; says how many calls that took, and whether all names in their file system are durable, too.
-    fn sync_contents(&self, paths: &BTreeSet<PathBuf>) -> Result<(u64, bool), Fault> {
-        let mut holding = paths.iter().filter_map(|path| path.parent());
-        if let Some(directory) =
-            holding.find(|directory| paths.len() > SINGLE_SYNCS_MAX && std::fs::exists(directory).unwrap_or_default())
-        {
-            return self.sync_many(paths, directory).map(|calls| (calls, true));
+    pub(super) fn sync_contents(&mut self, paths: &BTreeSet<PathBuf>) -> Result<(u64, bool), Fault> {
+        let (alone, rest): (BTreeSet<&PathBuf>, BTreeSet<&PathBuf>) =
+            paths.iter().partition(|path| self.written.must_be_alone(path));
+        let calls = self.sync_single(&alone)?;
+        let holding = rest.iter().filter_map(|path| path.parent());
+        let found = holding.filter(|_| rest.len() > SINGLE_SYNCS_MAX).find(|path| std::fs::exists(path).unwrap_or_default());
+        if let Some(directory) = found {
+            let file_system = match self.written.watched(directory) {
+                Some(watched) => Some(watched),
+                // A descriptor reports only errors that happen after it was opened, so it is opened first.
+                None => FileSystem::open(directory)?,
+            };
+            if let Some(file_system) = file_system {
+                return self.sync_many(&rest, file_system).map(|many| (calls + many, alone.is_empty()));
+            }
         }
+        Ok((calls + self.sync_single(&rest)?, false))
+    }
+
+    /// Syncs files one by one.
+    fn sync_single(&self, paths: &BTreeSet<&PathBuf>) -> Result<u64, Fault> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
             // All are set going before the first is waited for: the blocks of each are then known when that commits the
             // journal, and the others find little left to do (8 files of 8 KiB on ext4: 2.0 ms, so 1.0).
-            if let Some(file) = opened(path)? {
+            if let Some(file) = self.writer(path)? {
                 self.set_going(path, &file)?;
                 files.push((path, file));
             }
@@ -112,14 +133,12 @@ impl Files {
         for (path, file) in &files {
             self.sync_file(file, true).map_err(|error| Doing { verb: "syncing", path }.failed("", &error))?;
         }
-        Ok((files.len() as u64, false))
+        Ok(files.len() as u64)
     }
 
     /// Makes many files of a store durable by one call for its file system. Long ones are set going before, and now and then
     /// one is waited for, so that this comes forward where there is much.
-    fn sync_many(&self, paths: &BTreeSet<PathBuf>, directory: &Path) -> Result<u64, Fault> {
-        // A descriptor reports only errors that happen after it was opened, so it is opened first.
-        let file_system = FileSystem::open(directory)?;
+    fn sync_many(&self, paths: &BTreeSet<&PathBuf>, file_system: FileSystem) -> Result<u64, Fault> {
         let (mut calls, mut going) = (1, 0);
         for path in paths {
             let failed = |error: io::Error| Doing { verb: "syncing", path }.failed("", &error);
@@ -128,7 +147,7 @@ impl Files {
             if length < SENT_ON_BYTES_MIN && going < SYNC_STEP_BYTES {
                 continue;
             }
-            let Some(file) = opened(path)? else { continue };
+            let Some(file) = self.writer(path)? else { continue };
             self.set_going(path, &file)?;
             calls += 1;
             if going >= SYNC_STEP_BYTES {
@@ -139,7 +158,7 @@ impl Files {
         file_system.sync()?;
         // Kernels before 5.8 tell no errors by that. There is nothing left to wait for.
         for path in paths {
-            let Some(file) = opened(path)? else { continue };
+            let Some(file) = self.writer(path)? else { continue };
             let told = write_back(&file, 0, 0, libc::SYNC_FILE_RANGE_WAIT_BEFORE);
             told.map_err(|error| Doing { verb: "syncing", path }.failed("", &error))?;
             calls += 1;
@@ -149,8 +168,9 @@ impl Files {
 
     /// Makes the names in directories durable.
     fn sync_names(&self, directories: &BTreeSet<PathBuf>) -> Result<u64, Fault> {
-        if let Some(directory) = directories.iter().next().filter(|_| directories.len() > SINGLE_SYNCS_MAX) {
-            return FileSystem::open(directory)?.sync().map(|()| 1);
+        let many = directories.iter().next().filter(|_| directories.len() > SINGLE_SYNCS_MAX);
+        if let Some(file_system) = many.map(|directory| FileSystem::open(directory)).transpose()?.flatten() {
+            return file_system.sync().map(|()| 1);
         }
         let mut calls = 0;
         for directory in directories {
@@ -161,6 +181,14 @@ impl Files {
             }
         }
         Ok(calls)
+    }
+
+    /// The descriptor by which a file is synced: the one that wrote it, as long as that is open.
+    fn writer(&self, path: &Path) -> Result<Option<Arc<File>>, Fault> {
+        match self.written.writer(path) {
+            Some(writer) => Ok(Some(writer)),
+            None => Ok(opened(path)?.map(Arc::new)),
+        }
     }
 
     /// Whether the disk begins with what shall be so durable.
@@ -219,8 +247,8 @@ impl Files {
     }
 }
 
-/// A file that is to be synced, unless it was given up, or published under another name by a call that did not want it
-/// durable.
+/// A file that is to be synced and is not open any more, unless it was given up, or published under another name by a call that
+/// did not want it durable.
 fn opened(path: &Path) -> Result<Option<File>, Fault> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
