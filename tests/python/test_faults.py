@@ -103,11 +103,17 @@ def try_faults(
 
 
 def check_faults(
-    variables: dict[str, str], seed: int, pairs: Sequence[Pair], faults: int | None, timeout: float
+    variables: dict[str, str],
+    seed: int,
+    pairs: Sequence[Pair],
+    faults: int | None,
+    timeout: float,
+    *,
+    only: str | None = None,
 ) -> None:
     """Try faults, none of which may have gone wrong."""
     with quick_directory() as directory:
-        printed, wrong = try_faults(directory, variables, seed, pairs, faults, timeout)
+        printed, wrong = try_faults(directory, variables, seed, pairs, faults, timeout, only=only)
     some = "\n".join(wrong[:SHOWN])
     assert not wrong, f"HYPERSLAB_SEED={seed}: {printed}{some}"
     assert "0 cases went wrong" in printed
@@ -118,6 +124,13 @@ def check_faults(
 def test_ranks_fail_together_and_nothing_is_torn(preloaded: dict[str, str]) -> None:
     seed = seed_of_this_run()
     check_faults(preloaded, seed, one_strategy_each(seed), FAULTS, 120.0)
+
+
+@pytest.mark.mpi
+@pytest.mark.alone
+def test_what_is_told_late_is_told(preloaded: dict[str, str]) -> None:
+    seed = seed_of_this_run()
+    check_faults(preloaded, seed, one_strategy_each(seed + 1), 2, 120.0, only="late")
 
 
 @pytest.mark.mpi

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -12,8 +14,9 @@ from mpi_launch import run_ranks
 IN_NAMESPACE = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=8M small "$0" && "$@"')
 
 
-@pytest.mark.mpi
-def test_a_full_and_a_read_only_file_system(tmp_path: Path) -> None:
+@pytest.fixture
+def inside(tmp_path: Path) -> list[str]:
+    """What a command begins with that sees a small file system at ``disk``."""
     disk = tmp_path / "disk"
     disk.mkdir()
     inside = [*IN_NAMESPACE, str(disk)]
@@ -23,5 +26,22 @@ def test_a_full_and_a_read_only_file_system(tmp_path: Path) -> None:
         pytest.skip("there is no unshare (util-linux)")
     if tried.returncode != 0:
         pytest.skip(f"no file system can be mounted in a user namespace here: {tried.stderr.decode().strip()}")
+    return inside
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_the_error_on_a_full_disk_says_what_has_changed(ranks: int, inside: list[str], tmp_path: Path) -> None:
+    seed = int(os.environ.get("HYPERSLAB_SEED", "58")) + ranks
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps({"seed": seed, "cases": 60, "step": 4096}))
+    told = run_ranks(ranks, "full_disk", tmp_path / "disk", task, inside=inside)
+    assert f"60 cases on {ranks} ranks" in told
+    assert "'torn'" in told, "some of them tear something"
+
+
+@pytest.mark.mpi
+def test_a_full_and_a_read_only_file_system(inside: list[str], tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
     assert "full, then read-only" in run_ranks(3, "small_disk", disk, inside=inside)
     assert list(disk.iterdir()) == []

@@ -137,7 +137,7 @@ impl Target {
     }
 
     fn unfinished(&self) -> PyResult<Vec<String>> {
-        Ok(self.open()?.arrays().unfinished().to_vec())
+        Ok(self.open()?.arrays().unfinished())
     }
 
     /// Whether earlier runs left something.

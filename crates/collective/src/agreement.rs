@@ -1,7 +1,7 @@
 //! An agreement of all ranks, for which rank 0 perhaps works in storage.
 
 use crate::served;
-use hyperslab_walk::{Agreed, Awaited, Consensus, Party, Question, Votes, Waits};
+use hyperslab_walk::{Agreed, Awaited, Consensus, Failed, Party, Question, Votes, Waits};
 use hyperslab_world::{Fault, Work, World};
 
 /// Gives what rank 0 does when all have answered, told how all voted, and whether it does that at once.
@@ -46,6 +46,11 @@ impl Agreement {
     pub(crate) fn tell(party: &mut Party, question: Question, told: Vec<u8>) -> Result<Agreement, Fault> {
         let decides = Decides::Tells(told);
         Ok(Agreement { consensus: party.open(question)?, decides, plain: false, answered_ns: None })
+    }
+
+    /// The same, where rank 0 has something to say of a failure before all ranks get it.
+    pub(crate) fn where_failed(self, failed: Option<Failed>) -> Agreement {
+        Agreement { consensus: self.consensus.where_failed(failed), ..self }
     }
 
     /// When all ranks had answered, which rank 0 knows \[ns\].

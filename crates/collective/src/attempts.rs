@@ -34,6 +34,7 @@ mod putting;
 mod records;
 mod recover;
 mod renaming;
+mod touched;
 mod way;
 
 pub use clean::Cleaned;
@@ -55,6 +56,7 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+pub use touched::Touched;
 pub use way::{Growing, New};
 use way::{PublishWay, Small};
 

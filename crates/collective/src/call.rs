@@ -17,11 +17,14 @@ use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::Target;
 use crate::telling::opened::{Again, Announced, hear, hear_again};
+use hyperslab_layout::stored::Change;
 use hyperslab_layout::{Casting, Policies};
 use hyperslab_plan::{Beside, Direction, Parameters, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Agreed, Awaited, Compared, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked};
-use hyperslab_world::{Fault, FaultKind, Root, World};
+use hyperslab_walk::{
+    Agreed, Awaited, Compared, Failed, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked,
+};
+use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -64,6 +67,8 @@ pub struct Done {
     pub elements: Vec<u64>,
     /// How many calls wait on each rank that could follow as one.
     pub waiting: u32,
+    /// What an earlier change did not end, and this one has.
+    pub ended: Vec<String>,
 }
 
 type Shared = Arc<Mutex<Box<dyn Target>>>;
@@ -239,14 +244,15 @@ impl Call {
                 }
                 Stage::Moving(moving) => {
                     let moved = moving.poll(world, party)?;
-                    let placed = moving.take_placed();
-                    moved.and_then(|moved| self.close(world, party, moved, placed))
+                    let (placed, changed) = (moving.take_placed(), moving.has_changed());
+                    moved.and_then(|moved| self.close(world, party, (moved, changed), placed))
                 }
                 Stage::Closing(agreement) => match agreement.poll(world, party)? {
                     Ok(agreed) if agreed.votes.sum != 0 && self.strictly.is_some() => self.read_again(world, party),
                     Ok(agreed) => {
                         let moved_ns = agreement.answered_ns();
-                        return Some(Ok(self.done(world, agreed.votes.waiting, moved_ns)));
+                        let ended = hear_names(&agreed.payload);
+                        return Some(Ok(Done { ended, ..self.done(world, agreed.votes.waiting, moved_ns) }));
                     }
                     Err(fault) => Err(fault),
                 },
@@ -405,7 +411,7 @@ impl Call {
         &mut self,
         world: &mut dyn World,
         party: &mut Party,
-        moved: Result<Walked, Fault>,
+        (moved, changed): (Result<Walked, Fault>, bool),
         (placed, end): ToldPlaces,
     ) -> Result<Stage, Fault> {
         let (walked, fault) = match moved {
@@ -430,15 +436,26 @@ impl Call {
             Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked).of_each(each)
         });
         let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting());
-        let votes = Votes { sum: walked.sum, waiting, ..Votes::default() };
+        let votes = Votes { sum: walked.sum, waiting, changed, ..Votes::default() };
         let question =
             Question { what: self.what.clone(), fault, votes, stores: self.publishes, ..Question::default() };
         let begin = self.target.clone().filter(|_| self.publishes).map(|target| -> Begin {
             let (at_once, what) = (self.at_once, self.what.clone());
-            let publish = move || lock(&target).publish().map(|()| Vec::new()).map_err(|fault| fault.context(what));
+            let publish = move || {
+                let mut target = lock(&target);
+                target.publish().map_err(|fault| fault.context(what))?;
+                Ok(tell_names(&target.ended()))
+            };
             Box::new(move |_| (Box::new(publish), at_once))
         });
-        Agreement::open(party, question, begin).map(Stage::Closing)
+        let failed = self.target.clone().map(|target| -> Failed {
+            Box::new(move |votes, fault| match fault.kind {
+                FaultKind::Unsynced => fault,
+                _ if votes.changed => fault.torn(lock(&target).torn()),
+                _ => fault,
+            })
+        });
+        Agreement::open(party, question, begin).map(|agreement| Stage::Closing(agreement.where_failed(failed)))
     }
 
     /// All is over; on rank 0 it is known when all ranks' parts had moved, unless they answered when they came to their queues.
@@ -454,7 +471,8 @@ impl Call {
         let report = self.report.take().expect("made before the last agreement");
         let (since, moved_ns) = (|ns| seconds_between(self.times.0, ns), moved_ns.filter(|_| self.waiting.is_none()));
         let report = report.closed(moved_ns.map(since), since(world.clock().stamp_ns()));
-        Done { arrays: std::mem::take(&mut self.given), report, elements: std::mem::take(&mut self.moved), waiting }
+        let (arrays, elements) = (std::mem::take(&mut self.given), std::mem::take(&mut self.moved));
+        Done { arrays, report, elements, waiting, ended: Vec::new() }
     }
 
     /// Ends it, since it has failed on all ranks, perhaps while nobody polled it: what was begun is taken back, on rank 0 and
@@ -474,10 +492,20 @@ impl Call {
             _ if poisoned => |target| target.abandon(),
             // Who was told that pieces overlap, or cannot be converted, leaves with it; nothing was written.
             (Stage::New | Stage::Opening(_) | Stage::Moving(_), _) => |target| target.undo(false),
+            // What was changed in place, if anything was, stays marked.
+            (Stage::Closing(_), _) if fault.torn.is_empty() => |target| target.undo(false),
             (Stage::Closing(_), _) => |target| target.undo(true),
         };
         self.afterwards(world, undo);
-        fault
+        // Nobody knows what others have changed.
+        if poisoned && !opening { fault.torn(self.in_place()) } else { fault }
+    }
+
+    /// The arrays that are written in place.
+    fn in_place(&self) -> Vec<String> {
+        let asks = self.opened.iter().flat_map(|opened| &opened.transfer.asks);
+        let written = asks.filter(|ask| self.direction == Direction::Write && ask.stored.change != Change::Fresh);
+        written.map(|ask| ask.name.clone()).collect()
     }
 
     /// Rank 0's work with the target, for which nobody waits.
@@ -539,6 +567,16 @@ impl Awaited for Call {
     fn waits_for(&self) -> String {
         self.stage.waiting().map_or_else(String::new, Awaited::waits_for)
     }
+}
+
+/// Names as rank 0 tells them; none take no room.
+fn tell_names(names: &[String]) -> Vec<u8> {
+    names.iter().fold(Writer::default(), |w, name| w.bytes(name.as_bytes())).0
+}
+
+fn hear_names(told: &[u8]) -> Vec<String> {
+    let mut r = Reader::new(told);
+    std::iter::from_fn(|| r.text()).collect()
 }
 
 /// Lets the store know where objects of a transfer lie.

@@ -6,7 +6,8 @@ use hyperslab_layout::tuple;
 use hyperslab_plan::{Beside, Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{
-    Awaited, Consensus, Indexed, Indexing, Party, PlacedChunk, Question, Telling, TellingPlaces, ToldPlaces, Waits, Walk, Walked,
+    Awaited, Consensus, Indexed, Indexing, Party, PlacedChunk, Question, Telling, TellingPlaces, ToldPlaces, Waits,
+    Walk, Walked,
 };
 use hyperslab_world::{Exposed, Fault, FaultKind, World};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct Moving {
     facts: Facts,
     stage: Stage,
     begin_ns: u64,
+    /// Whether this rank has changed something that readers may have seen before.
+    changed: bool,
     /// On rank 0, at the end: chunks that got room when they were encoded, and where that ends.
     placed: ToldPlaces,
 }
@@ -63,7 +66,7 @@ impl Moving {
         let facts = Facts { beside, ..Facts::of_mine(mine) };
         let (what, stage) = (what.to_string(), Stage::Over);
         let placed = Default::default();
-        let mut moving = Moving { what, transfer, parameters, users, facts, stage, begin_ns, placed };
+        let mut moving = Moving { what, transfer, parameters, users, facts, stage, begin_ns, changed: false, placed };
         moving.stage = if may_refuse(&moving.transfer) {
             let fault = vetted.map(|fault| fault.context(&moving.what));
             Stage::Vetting(party.open(moving.question(fault))?)
@@ -107,10 +110,13 @@ impl Moving {
                     None => return self.waits_on(Stage::Indexing(indexing)),
                 },
                 Stage::Walking(mut walk) => match walk.poll(world, party) {
-                    Some(walked) => Ok(match Settling::owed(world, party.is_server()) {
-                        Some(settling) => Stage::Settling(settling, walked, walk.take_placed()),
-                        None => Stage::Walked(walked, walk.take_placed()),
-                    }),
+                    Some(walked) => {
+                        self.changed = walk.has_changed();
+                        Ok(match Settling::owed(world, party.is_server()) {
+                            Some(settling) => Stage::Settling(settling, walked, walk.take_placed()),
+                            None => Stage::Walked(walked, walk.take_placed()),
+                        })
+                    }
                     None => return self.waits_on(Stage::Walking(walk)),
                 },
                 Stage::Settling(mut settling, walked, placed) => match settling.poll(world) {
@@ -152,6 +158,11 @@ impl Moving {
     /// On rank 0, after it is over: chunks that got room when they were encoded, and where that ends, if any did.
     pub(crate) fn take_placed(&mut self) -> ToldPlaces {
         std::mem::take(&mut self.placed)
+    }
+
+    /// Whether this rank has changed something that readers may have seen before.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed
     }
 
     fn waits_on<T>(&mut self, stage: Stage) -> Option<T> {

@@ -21,7 +21,7 @@ pub type Each<'a> = &'a dyn Fn(usize) -> Option<MemoryLayout>;
 /// | what failed | is followed by |
 /// | --- | --- |
 /// | anything before bytes move | [`undo(false)`](Target::undo) |
-/// | a rank, or publishing | [`undo(true)`](Target::undo) |
+/// | a rank, or publishing | [`torn`](Target::torn), then [`undo`](Target::undo), `true` if that names anything |
 /// | making durable what is visible ([`FaultKind::Unsynced`](hyperslab_world::FaultKind::Unsynced)) | [`keep`](Target::keep) |
 /// | the communicator, so that nobody knows who still writes | [`abandon`](Target::abandon) |
 pub trait Target: Send {
@@ -71,7 +71,16 @@ pub trait Target: Send {
     fn publish(&mut self) -> Result<(), Fault> {
         Ok(())
     }
-    /// When it failed: takes away what is not visible. Told whether data may have moved.
+    /// Before others are told that it failed after something was changed: of what readers may see a part changed from now on.
+    fn torn(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// When it is visible: of what an earlier change did not end, which is over now.
+    fn ended(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+    /// When it failed: takes away what is not visible. Told whether readers may see a part of it
+    /// ([`Target::torn`]).
     fn undo(&mut self, _moved: bool) {}
     /// When it failed in a way that nobody knows who still writes.
     fn abandon(&mut self) {}

@@ -87,7 +87,7 @@ trait Arrays for [Store File] {
     /// What dead owners left and opening removed. Local.
     fn removed(&self) -> &[String];
     /// What an update began to change and did not end. Local.
-    fn unfinished(&self) -> &[String];
+    fn unfinished(&self) -> Vec<String>;
     /// Names of its arrays. Local.
     ///
     /// # Errors

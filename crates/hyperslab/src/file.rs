@@ -24,6 +24,7 @@ use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
 use crate::planning::{Shaped, Whereabouts, decided, decided_again};
 use crate::said::{quoted, truth};
 use crate::selection::Sections;
+use crate::unfinished::Unfinished;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::{FileArray, Unread};
@@ -112,7 +113,7 @@ pub struct File {
     /// What an earlier run left unpublished and this one removed.
     removed: Vec<String>,
     /// The file, if an update of it in place did not end; and what is left of owners who may be alive.
-    unfinished: Vec<String>,
+    unfinished: Unfinished,
     /// This rank's own way to read it.
     alone: Alone,
     /// Number of the last request of this rank that writes to it.
@@ -313,7 +314,7 @@ impl File {
             options,
             inside: Arc::new(Mutex::new(Contained { form, added, begun: None })),
             removed: heard.found.removed,
-            unfinished: heard.found.unfinished,
+            unfinished: Unfinished::new(heard.found.unfinished),
             alone: Alone::new(location),
             last_write: Arc::default(),
             own_lock: OwnLock::default(),
@@ -373,8 +374,8 @@ impl File {
 
     /// The name of the file, if an update in place began and did not end: its bytes may be old or new. Besides, what is left
     /// of owners who may be alive.
-    pub fn unfinished(&self) -> &[String] {
-        &self.unfinished
+    pub fn unfinished(&self) -> Vec<String> {
+        self.unfinished.list()
     }
 
     /// Absolute name of the file once it is published, and of the group of it that is open; a path, where it is one file in a

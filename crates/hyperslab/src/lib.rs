@@ -87,6 +87,7 @@ mod served;
 mod stderr;
 mod sync;
 pub mod trace;
+mod unfinished;
 mod values;
 #[cfg(feature = "ndarray")]
 mod views;

@@ -33,6 +33,7 @@ use crate::line::new_target;
 use crate::listing::{Coming, Listing};
 use crate::options::{OpenOptions, preferred};
 use crate::said::{quoted, truth};
+use crate::unfinished::Unfinished;
 use hyperslab_collective::attempts::{Attempts, Home};
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{LocalArray, Ownership};
@@ -162,7 +163,7 @@ pub struct Store {
     mode: Mode,
     options: OpenOptions,
     removed: Vec<String>,
-    unfinished: Vec<String>,
+    unfinished: Unfinished,
     above: Vec<String>,
     /// Shared by all who have the group open here.
     attributes: Arc<Mutex<Map<String, Value>>>,
@@ -235,7 +236,7 @@ impl Store {
             mode,
             options,
             removed: heard.found.removed,
-            unfinished: heard.found.unfinished,
+            unfinished: Unfinished::new(heard.found.unfinished),
             above: heard.above,
             attributes: Arc::new(Mutex::new(editing::shown_attributes(heard.attributes))),
             known: known::Known::default(),
@@ -268,10 +269,11 @@ impl Store {
         &self.removed
     }
 
-    /// Names of arrays of which an update in place began and did not end: each chunk is old or new. Writing all of such an
-    /// array again makes it whole. Besides, what is only half published, and what is left of owners who may be alive.
-    pub fn unfinished(&self) -> &[String] {
-        &self.unfinished
+    /// Names of arrays of which an update in place began and did not end, here or in an earlier program: each chunk is old or new.
+    /// Writing what was being written again, or more, ends it. Also what is only half published, and what is left of owners who may be alive.
+    pub fn unfinished(&self) -> Vec<String> {
+        let known = self.unfinished.list().into_iter();
+        known.filter_map(|name| Some(name.strip_prefix(&self.group)?.to_string())).collect()
     }
 
     /// Paths of the groups above a store that is open for writing that have consolidated metadata: changes of the store do
@@ -479,9 +481,9 @@ impl Store {
         let place = self.directory().full(&format!("{}{name}/", self.base()));
         let listing = self.comm.listings().open(place, hear_nodes(&mut r)?, self.comm.line().settled());
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
-        let (removed, unfinished) = (Vec::new(), Vec::new());
+        let removed = Vec::new();
         let group = format!("{}{name}/", self.group);
-        Ok(Store { group, staged, removed, unfinished, attributes, listing, ..self.clone() })
+        Ok(Store { group, staged, removed, attributes, listing, ..self.clone() })
     }
 
     /// Changes what the user wants of the planner.

@@ -22,9 +22,9 @@ impl Doing<'_> {
         let path = self.path.display().to_string();
         let fault = Fault::new(FaultKind::Storage, format!("{} '{path}'{what} failed: {error}", self.verb)).about(path);
         match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => fault.hint(
-                "the file system is full or over quota; nothing of this call is published: free space and write again",
-            ),
+            Some(libc::ENOSPC | libc::EDQUOT) => {
+                fault.hint("the file system is full or over quota: free space, then write the same again")
+            }
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => {
                 fault.hint("check owner and permissions of the directory, and that the file system is not read-only")
             }

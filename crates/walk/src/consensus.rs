@@ -16,7 +16,10 @@ use std::collections::BTreeMap;
 /// What ranks compare of which one says nothing.
 const NOT_GIVEN: &str = "not given";
 
-/// Ways of carrying out a call, each a bit but the highest: those that some rank cannot take, all ranks leave. Which bit means
+/// Bits that are ways; those above say other things.
+const WAYS_MAX: u32 = 29;
+
+/// Ways of carrying out a call, each a bit but the three highest: those that some rank cannot take, all ranks leave. Which bit means
 /// what is known to those who ask.
 pub type Ways = u32;
 
@@ -31,6 +34,8 @@ pub struct Votes {
     pub sum: u32,
     /// How many calls wait that could follow as one: on all ranks, the fewest.
     pub waiting: u32,
+    /// Whether some rank has changed something that readers may have seen before.
+    pub changed: bool,
 }
 
 impl Votes {
@@ -42,11 +47,13 @@ impl Votes {
         };
         self.sum ^= other.sum;
         self.waiting = self.waiting.min(other.waiting);
+        self.changed |= other.changed;
     }
 
     fn tell(self, w: Writer) -> Writer {
-        // Above the ways: whether it says from where to where it reaches, and whether calls wait.
-        let more = u64::from(self.reach.is_some()) << 31 | u64::from(self.waiting > 0) << 30;
+        // Above the ways: whether it says from where to where it reaches, whether calls wait, whether something has changed.
+        let bits = [(self.reach.is_some(), 31), (self.waiting > 0, 30), (self.changed, WAYS_MAX)];
+        let more = bits.iter().fold(0, |more, (bit, at)| more | u64::from(*bit) << at);
         let w = w.number(u64::from(self.sum) << 32 | more | u64::from(self.cannot));
         let w = self.reach.into_iter().fold(w, |w, (low, high)| w.number(low).number(high));
         if self.waiting > 0 { w.number(self.waiting.into()) } else { w }
@@ -56,13 +63,16 @@ impl Votes {
         let all = r.number()?;
         let reach = if all >> 31 & 1 == 1 { Some((r.number()?, r.number()?)) } else { None };
         let waiting = if all >> 30 & 1 == 1 { r.number()? as u32 } else { 0 };
-        let cannot = all as Ways & ((1 << 30) - 1);
-        Some(Votes { cannot, reach, sum: (all >> 32) as u32, waiting })
+        let (cannot, changed) = (all as Ways & ((1 << WAYS_MAX) - 1), all >> WAYS_MAX & 1 == 1);
+        Some(Votes { cannot, reach, sum: (all >> 32) as u32, waiting, changed })
     }
 }
 
 /// What rank 0 does when all agree, told how all voted: gives something once it is done, and is asked again until then.
 pub type Decide<'a> = dyn FnMut(&mut dyn World, Votes) -> Option<Result<Vec<u8>, Fault>> + 'a;
+
+/// What rank 0 has to say of a failure before all ranks get it, told how all voted.
+pub type Failed = Box<dyn FnOnce(Votes, Fault) -> Fault + Send>;
 
 /// What all ranks get of an agreement.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -185,6 +195,8 @@ pub struct Consensus {
     arrives: bool,
     /// When this rank came, if that is recorded \[ns\].
     came_ns: Option<u64>,
+    /// What rank 0 says of a failure.
+    failed: Option<Failed>,
 }
 
 impl Consensus {
@@ -213,7 +225,14 @@ impl Consensus {
             deciding: false,
             arrives,
             came_ns: None,
+            failed: None,
         }
+    }
+
+    /// The same, where rank 0 has something to say of a failure.
+    #[must_use]
+    pub fn where_failed(self, failed: Option<Failed>) -> Consensus {
+        Consensus { failed, ..self }
     }
 
     /// Goes on, and records it if anybody wants to know. Once all ranks have answered and agree, `decide` runs on rank 0 and
@@ -332,6 +351,10 @@ impl Consensus {
             }
             decided.map(|payload| Agreed { payload, votes: self.merged.votes })
         };
+        let result = result.map_err(|fault| match self.failed.take() {
+            Some(failed) => failed(self.merged.votes, fault),
+            None => fault,
+        });
         let contents = match &result {
             Ok(Agreed { payload, votes }) => votes.tell(Writer::tagged(1).bytes(payload)).0,
             Err(fault) => Writer::tagged(0).bytes(&fault.to_bytes()).0,

@@ -13,6 +13,7 @@
 //! the only loop that waits, within what `limits.rs` says; `closing.rs` is how a call ends that cannot go on.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod closing;
 mod compared;
 mod consensus;
@@ -30,7 +31,7 @@ mod tree;
 mod walk;
 
 pub use compared::{Compared, Fields};
-pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
+pub use consensus::{Agreed, Consensus, Decide, Failed, Question, Votes, Ways};
 pub use indexing::{Indexed, Indexing};
 pub use limits::{Awaited, Limits, Pace, Waits};
 pub use party::{Driving, Party};

@@ -2,6 +2,7 @@
 
 mod issuing;
 
+use crate::changes::Changes;
 use crate::limits::{Awaited, Pace, Waits};
 use crate::names::describe;
 use crate::party::Party;
@@ -111,6 +112,8 @@ pub struct Walk {
     computed: Vec<(Ticket, Result<Vec<u8>, Fault>)>,
     /// The first failure. After it, nothing more is read or written, but messages go on, so that no peer hangs.
     fault: Option<Fault>,
+    /// Whether something was changed in place.
+    changes: Changes,
     walked: Walked,
     begun: bool,
     /// When it began to wait for what was written to be durable \[ns\].
@@ -148,6 +151,7 @@ impl Walk {
             ready: Vec::new(),
             computed: Vec::new(),
             fault: None,
+            changes: Changes::default(),
             walked: Walked::default(),
             begun: false,
             syncs_since: 0,
@@ -212,6 +216,11 @@ impl Walk {
     /// Takes where chunks lie now that got room when they were encoded.
     pub fn take_placed(&mut self) -> Vec<PlacedChunk> {
         std::mem::take(&mut self.room.placed)
+    }
+
+    /// Whether it has changed something that readers may have seen before.
+    pub fn has_changed(&self) -> bool {
+        self.changes.any()
     }
 
     /// Steps over so far.
@@ -306,6 +315,7 @@ impl Walk {
         let result = match (result, action) {
             (Err(fault), _) => Err(fault),
             (Ok(Outcome::Done(moved)), action) => {
+                self.changes.done(action, self.durability);
                 self.walked.store_bytes += moved.bytes;
                 self.walked.store_calls += moved.calls;
                 if let Action::Read { object, part: Some(_), .. } = action {
@@ -520,6 +530,7 @@ impl Walk {
                 if matches!(request, Request::Sync { .. }) {
                     self.syncs_since = world.clock().now_ns();
                 }
+                self.changes.begins(&request);
                 self.at_store += 1;
                 world.store().submit(ticket, request);
             }

@@ -82,6 +82,8 @@ pub struct Details {
     pub mismatch: Option<Mismatch>,
     /// What befell other ranks, a line each.
     pub others: Vec<String>,
+    /// Names of what readers may now see old and new elements of, since it was being changed in place.
+    pub torn: Vec<String>,
     /// What the user may do about it; empty when there is nothing to say.
     pub hint: String,
 }
@@ -107,6 +109,7 @@ impl Fault {
             object: None,
             mismatch: None,
             others: Vec::new(),
+            torn: Vec::new(),
             hint: String::new(),
         }))
     }
@@ -165,6 +168,13 @@ impl Fault {
         self
     }
 
+    /// The same where these may hold old and new elements now.
+    #[must_use]
+    pub fn torn(mut self, names: impl IntoIterator<Item = String>) -> Fault {
+        self.torn.extend(names);
+        self
+    }
+
     /// The whole message, without the hint.
     pub fn text(&self) -> String {
         let who = if self.who.is_empty() { String::new() } else { format!("on {}: ", self.who) };
@@ -172,7 +182,23 @@ impl Fault {
         let mismatch = |Mismatch { expected, found }: &Mismatch| format!(": expected {expected}, found {found}");
         let mismatch = self.mismatch.as_ref().map(mismatch).unwrap_or_default();
         let others: String = self.others.iter().map(|line| format!("\n  {line}")).collect();
-        format!("{who}{doing}{}{mismatch}{others}", self.what)
+        format!("{who}{doing}{}{mismatch}{others}{}", self.what, self.torn_text())
+    }
+
+    /// What readers may see now, in a line of its own.
+    fn torn_text(&self) -> String {
+        /// Names that are shown.
+        const SHOWN_MAX: usize = 6;
+        if self.torn.is_empty() {
+            return String::new();
+        }
+        let shown: Vec<String> = self.torn.iter().take(SHOWN_MAX).map(|name| format!("'{name}'")).collect();
+        let more = self.torn.len() - shown.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!(
+            "\n  {}{more} may now hold a mix of old and new elements, until they are written again",
+            shown.join(", ")
+        )
     }
 
     /// What went wrong in a copy, of these elements where that is known.
@@ -213,7 +239,7 @@ impl Fault {
 
     /// Bytes for a message to another rank.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Details { kind, ranks, who, doing, what, object, mismatch, others, hint } = &**self;
+        let Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint } = &**self;
         let kind = FaultKind::ALL.iter().position(|known| known == kind).expect("every kind is listed") as u8;
         let list = |w: Writer, texts: &[String]| {
             texts.iter().fold(w.number(texts.len() as u64), |w, text| w.bytes(text.as_bytes()))
@@ -222,7 +248,7 @@ impl Fault {
         let w = ranks.iter().fold(w, |w, &rank| w.number(rank.into())).bytes(who.as_bytes());
         let w = list(w, doing).bytes(what.as_bytes());
         let mismatch: Vec<String> = mismatch.iter().flat_map(|m| [m.expected.clone(), m.found.clone()]).collect();
-        list(list(list(w, object.as_slice()), &mismatch), others).bytes(hint.as_bytes()).0
+        list(list(list(list(w, object.as_slice()), &mismatch), others), torn).bytes(hint.as_bytes()).0
     }
 
     /// Reads what [`Fault::to_bytes`] made.
@@ -237,8 +263,8 @@ impl Fault {
             [expected, found] => Some(Mismatch { expected: expected.clone(), found: found.clone() }),
             _ => None,
         };
-        let (others, hint) = (list(&mut r)?, r.text()?);
-        Some(Fault(Box::new(Details { kind, ranks, who, doing, what, object, mismatch, others, hint })))
+        let (others, torn, hint) = (list(&mut r)?, list(&mut r)?, r.text()?);
+        Some(Fault(Box::new(Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint })))
     }
 }
 

@@ -2,19 +2,24 @@
 //! the same.
 
 use super::home::{Home, has_its_name};
-use super::marker::{Marker, Notes};
+use super::marker::{Marker, Notes, earlier};
 use super::opening::Opening;
 use super::owner::{Owner, line_of, lines};
 use super::records::{RESTS, UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
+use super::touched::{TOUCHED, Touched};
 use hyperslab_world::{Claim, Fault, FaultKind, Lock, Locked, Locks, fingerprint};
 use serde_json::Map;
 use std::fmt;
 
 /// A change that needs a marker.
 pub enum Change<'a> {
-    /// In place, of which readers may see half when it ends in the middle. What replaces something is made in this
-    /// directory, if anything is.
-    Torn(Option<&'a str>),
+    /// In place, of which readers may see half when it ends in the middle.
+    Torn {
+        /// What replaces something is made in this directory, if anything is.
+        updates: Option<&'a str>,
+        /// What it touches.
+        touched: &'a Touched,
+    },
     /// In place, of which readers see nothing before its end.
     Unseen(&'a str),
     /// Something else takes the whole place; `noted` in the root, if that is a directory.
@@ -59,13 +64,13 @@ impl Opening {
     /// The same; gives the note of another owner who does.
     fn try_to_mark(&self, marker: &str, name: &str, change: &Change) -> Result<Result<Marker, Vec<u8>>, Fault> {
         self.check_still_there().map_err(|fault| self.at_no_rest(fault))?;
-        if matches!(change, Change::Torn(None))
+        if matches!(change, Change::Torn { updates: None, .. })
             && let Some(marker) = self.resumed(marker)?
         {
             return Ok(Ok(marker));
         }
         let (torn, updates) = match *change {
-            Change::Torn(updates) => (true, updates),
+            Change::Torn { updates, .. } => (true, updates),
             Change::Unseen(updates) => (false, Some(updates)),
             Change::Replaced { noted } => (false, noted.then_some("")),
         };
@@ -75,10 +80,10 @@ impl Opening {
         if updates.is_some() {
             self.note_update(name, torn)?;
         }
-        let marked = |lock, before: Option<u64>, contents: &[u8]| {
+        let marked = |lock, before: Option<u64>, earlier: Vec<Option<Touched>>, contents: &[u8]| {
             let (name, shown) = (marker.to_string(), name.to_string());
             let notes = notes.clone().filter(|_| before.is_none() && contents == line);
-            Ok(Ok(Marker { name, shown, lock, before, contents: fingerprint(contents), notes }))
+            Ok(Ok(Marker { name, shown, lock, before, earlier, contents: fingerprint(contents), notes }))
         };
         let by_link = |fault| match self.names().is_link(marker) {
             true => {
@@ -90,13 +95,13 @@ impl Opening {
         };
         let claimed = self.names().claim(marker, &line, self.durable && torn).map_err(by_link);
         match claimed.map_err(|fault| self.unless_replaced(self.unless_gone(fault, marker, name)))? {
-            Claim::New(lock) => marked(lock, None, &line),
+            Claim::New(lock) => marked(lock, None, Vec::new(), &line),
             Claim::Busy(note) => Ok(Err(note)),
             Claim::Left(lock, note) => {
                 self.take_over(&note, &*lock, marker, &what)?;
                 lock.add(&line)?;
                 let before = is_torn(&note).then_some(note.len() as u64);
-                marked(lock, before, &[&note[..], &line].concat())
+                marked(lock, before, earlier(&note), &[&note[..], &line].concat())
             }
         }
     }
@@ -104,16 +109,20 @@ impl Opening {
     /// What a marker says of a change; and what it says while it is under way and while it rests, where it may.
     fn notes(&self, change: &Change) -> (Vec<u8>, Option<Notes>) {
         let owner = Owner::of(&self.token(), self.names());
-        let (readers, updates, replaced) = match *change {
-            Change::Torn(updates) => ("torn", updates, "no"),
-            Change::Unseen(updates) => ("whole", Some(updates), "no"),
-            Change::Replaced { .. } => ("whole", None, "yes"),
+        let (readers, updates, replaced, touched) = match *change {
+            Change::Torn { updates, touched } => ("torn", updates, "no", Some(touched)),
+            Change::Unseen(updates) => ("whole", Some(updates), "no", None),
+            Change::Replaced { .. } => ("whole", None, "yes", None),
         };
         let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
-        let line = owner.line(&[("updates", directory), ("readers", readers), ("replaced", replaced)]);
-        if !matches!(change, Change::Torn(None)) || !self.at_once || self.durable {
-            return (line, None);
+        let words = [("updates", directory), ("readers", readers), ("replaced", replaced)];
+        if !matches!(change, Change::Torn { updates: None, .. }) || !self.at_once || self.durable {
+            let text = touched.and_then(Touched::text);
+            let said = text.iter().map(|text| (TOUCHED, text.as_str()));
+            return (owner.line(&words.into_iter().chain(said).collect::<Vec<_>>()), None);
         }
+        // Other ranks know it by what it says, which is the same in each update; what one touched that failed it says then.
+        let line = owner.line(&words);
         let notes = Notes::new(line, owner.line(&[("readers", "whole"), (RESTS, "yes")]));
         (notes.works.clone(), Some(notes))
     }
@@ -315,6 +324,20 @@ impl Opening {
             Ok(()) => fault,
             Err(why) => fault.also(format!("while its marker rested: {}", why.text())),
         }
+    }
+
+    /// The update of a file ended in the middle: its marker stays beside the file without an owner, and says what may be torn.
+    pub fn leave_torn(&self, marker: Marker, touched: &Touched) {
+        if marker.notes.is_none() {
+            // It has said so all the time.
+            return;
+        }
+        let owner = Owner::of(&self.token(), self.names());
+        let text = touched.text();
+        let said = text.iter().map(|text| (TOUCHED, text.as_str()));
+        let words: Vec<_> = [("readers", "torn"), ("replaced", "no")].into_iter().chain(said).collect();
+        // Without a word it says that all may be torn.
+        let _ = marker.lock.cut(0).and_then(|()| marker.lock.add(&owner.line(&words)));
     }
 
     /// The update ended in the middle: its marker stays without an owner, and the next opening names it.

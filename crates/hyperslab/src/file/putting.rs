@@ -4,7 +4,7 @@ use super::File;
 use super::disk::{self, follow_disk, marker};
 use super::form::{ChangeFile, FileChange, FileSize, NewPlaces};
 use crate::selection::Sections;
-use hyperslab_collective::attempts::{Change, Marker};
+use hyperslab_collective::attempts::{Change, Marker, Touched};
 use hyperslab_collective::{Decision, Each, Target};
 use hyperslab_layout::Stored;
 use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
@@ -43,6 +43,8 @@ pub(super) struct Putting {
     pub(super) made: bool,
     /// Whether readers may have been told how far it goes now.
     pub(super) told: bool,
+    /// Whether an earlier update that did not end is over with this one.
+    pub(super) ends_earlier: bool,
 }
 
 impl Putting {
@@ -65,6 +67,7 @@ impl Putting {
             marker: None,
             made: false,
             told: false,
+            ends_earlier: false,
         }
     }
 
@@ -169,7 +172,8 @@ impl Putting {
     /// Marks the file as one that is being changed, which nobody else does meanwhile.
     fn mark(&mut self) -> Result<(), Fault> {
         let attempts = &self.file.attempts;
-        let marked = attempts.mark(&marker(&self.file.name), &self.file.name, &Change::Torn(None))?;
+        let change = Change::Torn { updates: None, touched: &self.touched() };
+        let marked = attempts.mark(&marker(&self.file.name), &self.file.name, &change)?;
         // From now on nobody replaces it; somebody may have, until now.
         if let Err(fault) = attempts.check_still_there().and_then(|()| self.check_beginning()) {
             return Err(attempts.withdrawn([marked], fault));
@@ -178,11 +182,24 @@ impl Putting {
         Ok(())
     }
 
+    /// What is written of which arrays.
+    fn touched(&self) -> Touched {
+        let inside = self.file.inside();
+        let each = self.numbers.iter().enumerate();
+        each.map(|(i, number)| (inside.form.array(*number).name.to_string(), self.sections.of(i).cloned())).collect()
+    }
+
+    /// Whether readers see nothing of a change before its end.
+    fn is_unseen(&self) -> bool {
+        self.grows() || self.spares
+    }
+
     /// It is changed.
     fn unmark(&mut self) -> Result<(), Fault> {
         let Some(marker) = self.marker.take() else { return Ok(()) };
-        // Only writing all of the file ends an earlier update that did not end.
-        let stays = marker.was_there() && !self.whole;
+        // An earlier update that did not end is over when all that it touched was written again.
+        let stays = marker.was_there() && !self.whole && !marker.is_ended_by(&self.touched());
+        self.ends_earlier = marker.was_there() && !stays;
         let unmarked = self.file.attempts.unmark(marker, stays);
         // It has changed, and readers know: to do it again would append the same twice.
         unmarked.map_err(|fault| match self.told {
@@ -354,6 +371,17 @@ impl Target for Putting {
         self.unmark()
     }
 
+    fn torn(&self) -> Vec<String> {
+        if self.marker.is_none() || self.is_unseen() {
+            return Vec::new();
+        }
+        self.touched().names().map(String::from).collect()
+    }
+
+    fn ended(&mut self) -> Vec<String> {
+        if self.ends_earlier { vec![self.file.name.clone()] } else { Vec::new() }
+    }
+
     fn undo(&mut self, moved: bool) {
         // As long as readers may know of more, it stays.
         let back = self.marker.is_none() || self.untell();
@@ -362,11 +390,8 @@ impl Target for Putting {
         }
         match self.marker.take() {
             // What lies behind the end that its header names nobody reads.
-            Some(marker) if back && (!moved || self.grows() || self.spares) => {
-                drop(self.file.attempts.withdraw(marker))
-            }
-            // It stays beside the file, without an owner.
-            Some(_) => {}
+            Some(marker) if back && (!moved || self.is_unseen()) => drop(self.file.attempts.withdraw(marker)),
+            Some(marker) => self.file.attempts.leave_torn(marker, &self.touched()),
             None if !self.file.mode.writes_new() => {}
             None if self.made => {
                 self.file.inside().begun = None;

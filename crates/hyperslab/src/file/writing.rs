@@ -163,6 +163,7 @@ impl File {
             publishes: !new || gets_room,
             at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },
         });
+        let done = self.unfinished.note(done, |_| self.name.clone());
         let failed = done.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced);
         self.has_put(failed, before, is_new);
         Ok(done?.report)

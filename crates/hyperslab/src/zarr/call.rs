@@ -108,6 +108,7 @@ impl Store {
             publishes: true,
             at_once: self.at_once_writing(names.len()),
         });
+        let done = self.unfinished.note(done, |name| name);
         // One array that is visible but perhaps not durable is there.
         let unsynced = |fault: &Fault| fault.kind == FaultKind::Unsynced && names.len() == 1;
         let made = done.as_ref().err().is_none_or(unsynced);

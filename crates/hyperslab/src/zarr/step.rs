@@ -8,6 +8,7 @@ use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::Listing;
 use crate::said::{self, NOT_GIVEN, quoted};
+use crate::unfinished::Unfinished;
 use hyperslab_collective::attempts::{Entry, New, STEP};
 use hyperslab_collective::naming::check_name;
 use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value};
@@ -77,7 +78,7 @@ impl Store {
             group: format!("{at}/"),
             staged: Some(hidden.clone()),
             removed: Vec::new(),
-            unfinished: Vec::new(),
+            unfinished: Unfinished::default(),
             attributes: Arc::new(Mutex::new(attributes)),
             listing: self.comm.listings().open(self.directory().full(&format!("{hidden}/")), [], 0),
             ..self.clone()

@@ -10,8 +10,8 @@ use crate::error::format_fault;
 use crate::options::WriteOptions;
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
-use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New, Replacing};
-use hyperslab_collective::{ArrayRequest, Decision, Each, Target, natural_chunks};
+use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New, Replacing, Touched};
+use hyperslab_collective::{ArrayRequest, Decision, Each, Selected, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::stored::Stored;
 use hyperslab_layout::{Object, Section};
@@ -40,6 +40,8 @@ pub(super) struct Writing {
     beside: Vec<Beside>,
     /// Of the arrays that are updated, and whether an earlier update of them stays unfinished.
     markers: Vec<(Marker, bool)>,
+    /// Arrays of which an earlier update that did not end is over with this one.
+    ended: Vec<String>,
     /// The arrays that are updated, and what proves that other ranks see the same.
     held: Option<(Pinned, Vec<Proof>)>,
 }
@@ -53,9 +55,9 @@ impl Writing {
         new: WriteOptions,
         update: bool,
     ) -> Writing {
-        let (hidden, markers) = (Vec::new(), Vec::new());
+        let (hidden, markers, ended) = (Vec::new(), Vec::new(), Vec::new());
         let (shaped, begun, beside) = (Shaped::default(), None, Vec::new());
-        Writing { store, arrays, metadata, shaped, new, update, hidden, begun, beside, markers, held: None }
+        Writing { store, arrays, metadata, shaped, new, update, hidden, begun, beside, markers, ended, held: None }
     }
 
     fn directory(&self) -> Arc<dyn Names> {
@@ -191,15 +193,17 @@ impl Writing {
         let proofs = self.held.as_ref().map_or(Vec::new(), |(_, proofs)| proofs.clone());
         let mut roots = Vec::with_capacity(stored.len());
         for ((stored, proof), array) in stored.iter().zip(proofs).zip(&self.arrays) {
-            let at = self.at(array);
-            let marker = attempts.mark(
-                &format!("{at}/{MARKER}"),
-                &self.store.shown(&array.name),
-                &Change::Torn(Some(&updates)),
-            )?;
-            // Only writing all of it ends an earlier update that did not end.
+            let (at, shown) = (self.at(array), self.store.shown(&array.name));
+            let section = if let Selected::Section(section) = &array.selected { Some(section.clone()) } else { None };
+            let touched = Touched::from_iter([(shown.clone(), section)]);
+            let change = Change::Torn { updates: Some(&updates), touched: &touched };
+            let marker = attempts.mark(&format!("{at}/{MARKER}"), &shown, &change)?;
+            // An earlier update that did not end is over when all that it touched was written again.
             let whole = array.holding.as_ref().is_some_and(|holding| holding.shape() == stored.shape);
-            let stays = marker.was_there() && !whole;
+            let stays = marker.was_there() && !whole && !marker.is_ended_by(&touched);
+            if marker.was_there() && !stays {
+                self.ended.push(shown);
+            }
             self.markers.push((marker, stays));
             roots.push(attempts.ground_in_place(&at, proof, &updates));
         }
@@ -394,6 +398,14 @@ impl Target for Writing {
             attempts.sync_published(&self.above(), &first.to)?;
         }
         dropped
+    }
+
+    fn torn(&self) -> Vec<String> {
+        self.markers.iter().map(|(marker, _)| marker.shown().to_string()).collect()
+    }
+
+    fn ended(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.ended)
     }
 
     fn undo(&mut self, moved: bool) {

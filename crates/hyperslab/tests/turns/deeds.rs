@@ -112,7 +112,7 @@ fn see_group(store: &Store, prefix: &str, seen: &mut Seen) -> Result<(), Error> 
 fn see_store(tree: &MemoryTree) -> Looked {
     let (store, mut seen) = (open(tree, Mode::Read)?, Seen::new());
     see_group(&store, "", &mut seen)?;
-    Ok((seen, store.unfinished().to_vec()))
+    Ok((seen, store.unfinished()))
 }
 
 fn in_store(tree: &MemoryTree, run: impl Fn(&Store) -> Result<(), Error>) -> Result<(), Error> {
@@ -224,7 +224,7 @@ fn see_file(tree: &MemoryTree, opens: Opens) -> Looked {
             seen.insert(format!("{name} says"), vec![value]);
         }
     }
-    Ok((seen, file.unfinished().to_vec()))
+    Ok((seen, file.unfinished()))
 }
 
 fn make_file(opens: impl Fn() -> Result<File, Error>, options: &WriteOptions) {

@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What direct requests are aligned to where the system does not tell \[B\].
 const ALIGNMENT: u64 = 4096;
@@ -45,7 +45,14 @@ impl Handle {
     pub(super) fn open(path: &Path, write: bool) -> io::Result<Handle> {
         let (file, known) = regular::open_known(path, write)?;
         let identity = identity(&known);
-        Ok(Handle { path: path.to_path_buf(), file: Arc::new(file), writable: write, identity, reach: Reach::Far, direct: OnceLock::new() })
+        Ok(Handle {
+            path: path.to_path_buf(),
+            file: Arc::new(file),
+            writable: write,
+            identity,
+            reach: Reach::Far,
+            direct: OnceLock::new(),
+        })
     }
 
     /// Whether its path leads to it still.

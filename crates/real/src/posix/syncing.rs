@@ -105,7 +105,8 @@ impl Files {
             paths.iter().partition(|path| self.written.must_be_alone(path));
         let calls = self.sync_single(&alone)?;
         let holding = rest.iter().filter_map(|path| path.parent());
-        let found = holding.filter(|_| rest.len() > SINGLE_SYNCS_MAX).find(|path| std::fs::exists(path).unwrap_or_default());
+        let found =
+            holding.filter(|_| rest.len() > SINGLE_SYNCS_MAX).find(|path| std::fs::exists(path).unwrap_or_default());
         if let Some(directory) = found {
             let file_system = match self.written.watched(directory) {
                 Some(watched) => Some(watched),

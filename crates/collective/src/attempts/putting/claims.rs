@@ -114,6 +114,7 @@ impl ByMetadata {
             shown: shown.into(),
             lock,
             before: None,
+            earlier: Vec::new(),
             contents: fingerprint(contents),
             notes: None,
         };
