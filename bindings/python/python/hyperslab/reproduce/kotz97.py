@@ -58,8 +58,9 @@ def notes() -> list[str]:
         "here 8. Item 16 is checked with both.",
         "Barriers keep the phases of the paper's 2PIO apart, while our walker lets them overlap. Its time here is that "
         "of the conforming transfer, and what the permutation adds where disks take no time.",
-        "In DDIO an IOP sends one Memput after another (blocking sends): processors here do what they are given in "
-        "that order, and the next read would wait for two blocks to be sent.",
+        "In DDIO an IOP sends one Memput after another here (blocking sends), where the paper's sends to many CPs at "
+        "once when possible (section 4): processors here do what they are given in that order, and the next read would "
+        "wait for two blocks to be sent.",
         "Fitted rows are fits by hand: some 60 settings of constants were tried while items 4-10, 12-14, 18, 20 and "
         "22 were watched together, so these and Table III are not independent evidence.",
         "Item 18, without batches: each record costs its IOP what sending it alone does, and its CP the start-up of "

@@ -353,7 +353,7 @@ def notes() -> list[str]:
         "The meshes of processors, 2 x 2 x 2 and 4 x 4 x 4, are not in the paper; its count of communication fits.",
         "Tables 9 and 12 repeat the averages and bandwidths of the others. Close on the SP, small: the printed average "
         "(0.217 s) is not the printed total over 8 (0.2116 s), which is used.",
-        "All open and close a file together; on the Paragon gopen does so by itself (section 4.2), on the SP it is "
+        "All open and close a file together. On the Paragon that is what gopen is for (section 4.2), on the SP it is "
         "assumed. Ranks seek before the redistribution, not after, which changes no count.",
         "Opens, closes and seeks have two constants each, fitted to the times of the two cases, but for seeks on the "
         "SP, which have one. Bandwidths of a machine are four numbers, to which four constants of its servers (SP) or "
