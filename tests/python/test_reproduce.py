@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hyperslab.reproduce import Item, Runner, check_absolute
 from hyperslab.reproduce._command import STUDIES, load, markdown, table
+from hyperslab.reproduce._evidence import classed, known
 from hyperslab.reproduce._figures import draw
 from hyperslab.reproduce._sensitivity import sensitivity
 
@@ -32,7 +33,8 @@ def items(name: str) -> list[Item]:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_runs_every_item_of_its_checklist(name: str) -> None:
-    told = items(name)
+    told = classed(name, items(name))
+    assert {(item.number, item.statement) for item in told} == set(known(name))
     least, numbers = LEAST[name]
     found = {re.sub(r"[a-z]$", "", item.number) for item in told}
     assert set(numbers) <= found
@@ -44,7 +46,8 @@ def test_a_study_runs_every_item_of_its_checklist(name: str) -> None:
         assert item.found
         assert item.within or item.reason, f"item {item.number} is off, and nothing says why"
     assert all(item.number in table("title", told, 0.0) for item in told)
-    assert markdown("title", told, ["a note"]).count("\n| ") == len(told) + 2
+    rows = markdown("title", told, ["a note"]).split("Read more softly")[0]
+    assert rows.count("\n| ") == len(told) + 2
 
 
 def test_what_the_program_decides_is_exact() -> None:
@@ -82,8 +85,9 @@ def test_verdicts() -> None:
 def test_the_command(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     text = run("reproduce", "ross01", "--quick", "--markdown", page, "--figures", tmp_path).stdout
-    assert re.search(r"\d+ of \d+ within tolerance", text)
+    assert re.search(r"\d+ of \d+ within tolerance \(predicted \d+ of \d+, ", text)
     assert "| item |" in page.read_text()
     assert (tmp_path / "ross01-figure-4.svg").is_file()
     told = json.loads(run("reproduce", "ross01", "--quick", "--json").stdout)
     assert {"number", "expected", "found", "within"} <= told["ross01"][0].keys()
+    assert all(item["evidence"]["kind"] and item["evidence"]["why"] for item in told["ross01"])

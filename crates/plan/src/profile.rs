@@ -1,6 +1,6 @@
 //! The schema of machine profiles: what a machine costs, in numbers that each say where they come from.
 //!
-//! A profile is TOML. Every number is written as `{ is = "45 us", from = "paper: Panda 1996, table 1" }`: a value with its
+//! A profile is TOML. Every number is written as `{ is = "5 us", from = "paper: Kotz 1997, table I" }`: a value with its
 //! unit, and its source. The source begins with one of `paper:`, `public:`, `measured:`, `fitted:`, `guess:`. The
 //! simulator reads machines that nobody here has in this form; measured profiles of this machine have the same.
 

@@ -27,7 +27,7 @@ pub struct Constant {
     pub text: String,
     /// What kind of source it has.
     pub origin: Origin,
-    /// The source itself, as in `Panda 1996, table 1`.
+    /// The source itself, as in `Kotz 1997, table I`.
     pub source: String,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Takes `paper: Panda 1996, table 1` apart.
+/// Takes `paper: Kotz 1997, table I` apart.
 pub(super) fn source(from: &str) -> Result<(Origin, String), Fault> {
     let fault = |text: String| {
         let words: Vec<String> = Origin::ALL.iter().map(|origin| format!("{origin}:")).collect();

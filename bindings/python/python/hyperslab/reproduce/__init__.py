@@ -4,6 +4,6 @@ Each study is a module with a ``TITLE``, a function ``items(runner)`` that yield
 the paper's checklist, and a function ``figures(runner)`` that yields the paper's figures with our values.
 """
 
-from hyperslab.reproduce._study import Figure, Item, Runner, check_absolute, check_ratio, check_true
+from hyperslab.reproduce._study import Evidence, Figure, Item, Runner, check_absolute, check_ratio, check_true
 
-__all__ = ["Figure", "Item", "Runner", "check_absolute", "check_ratio", "check_true"]
+__all__ = ["Evidence", "Figure", "Item", "Runner", "check_absolute", "check_ratio", "check_true"]

@@ -229,6 +229,22 @@ def _rows_at_once(height: int, width: int, buffer: int) -> int:
     return -(-height // parts)
 
 
+def traffic(case: Case) -> tuple[list[int], list[int]]:
+    """By I/O node, bytes that are written, and bytes that are read back before: subchunks that a section cuts."""
+    section = case.section or ((0, case.extent), (0, case.extent))
+    written, read = [0] * case.nodes, [0] * case.nodes
+    for number, (rows, columns) in chunks(case.extent, case.grid):
+        width = columns[1] - columns[0]
+        step = _rows_at_once(rows[1] - rows[0], width, case.buffer)
+        for low in range(*rows, step):
+            subchunk = ((low, min(low + step, rows[1])), columns)
+            both = common(subchunk, section)
+            size = (subchunk[0][1] - low) * width * 8 if both else 0
+            written[number % case.nodes] += size
+            read[number % case.nodes] += 0 if both == subchunk else size
+    return written, read
+
+
 def _held(inside: Range, section: Range, parts: int) -> list[int]:
     """How much each part of a section, which is spread in blocks, holds of a range."""
     size = -(-(section[1] - section[0]) // parts)

@@ -7,18 +7,23 @@ import importlib
 import json
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from hyperslab._arguments import output_file
 from hyperslab._quantities import said_bytes
+from hyperslab.reproduce._evidence import classed, in_words, softly
 from hyperslab.reproduce._sensitivity import sensitivity
 from hyperslab.reproduce._study import Figure, Item, Runner
 
 #: Studies in the order of `all`.
 STUDIES = ("kotz97", "chen96", "chen97", "ross01", "thakur96")
+
+#: So many kinds of rows are named where a number is not enough.
+_ABOUT_MAX = 3
 
 
 class Study(Protocol):
@@ -84,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     for name in names:
         study = load(name)
         start = time.perf_counter()
-        found[name] = list(study.items(runner))
+        found[name] = classed(name, study.items(runner))
         seconds = time.perf_counter() - start
         notes: Callable[[], list[str]] = getattr(study, "notes", list)
         if not args.json:
@@ -108,21 +113,25 @@ def _deviation(item: Item) -> str:
     return "" if item.deviation is None else f"{100 * item.deviation:+.1f} %"
 
 
+def _kind(item: Item) -> str:
+    return "" if item.evidence is None else item.evidence.kind
+
+
 def table(title: str, items: Sequence[Item], seconds: float) -> str:
     """Items as a text of 120 columns."""
-    lines = [title, f"{'item':<6} {'paper':<26} {'ours':<34} {'off by':>8}  {'allowed':<10} verdict"]
+    lines = [title, f"{'item':<6} {'paper':<26} {'ours':<34} {'off by':>8}  {'allowed':<10} verdict    evidence"]
     for item in items:
         verdict = "within" if item.within else "NOT within"
-        lines.append(
+        line = (
             f"{item.number:<6} {item.expected[:26]:<26} {item.found[:34]:<34} {_deviation(item):>8}"
-            f"  {item.tolerance:<10} {verdict}"
+            f"  {item.tolerance:<10} {verdict:<10} {_kind(item)}"
         )
+        lines.append(line.rstrip())
         lines += textwrap.wrap(item.statement, 112, initial_indent="       ", subsequent_indent="       ")
         if item.reason:
             indent = "       because: " if not item.within else "       note: "
             lines += textwrap.wrap(item.reason, 112, initial_indent=indent, subsequent_indent="       ")
-    within = sum(item.within for item in items)
-    lines.append(f"{within} of {len(items)} within tolerance, {seconds:.0f} s")
+    lines.append(f"{in_words(items)}, {seconds:.0f} s")
     return "\n".join(lines) + "\n"
 
 
@@ -142,14 +151,48 @@ def figure_table(figure: Figure) -> str:
 
 def markdown(title: str, items: Sequence[Item], notes: Sequence[str]) -> str:
     """Items as a page."""
-    lines = [f"## {title}", "", "| item | statement | paper | ours | off by | allowed | within |"]
-    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+    lines = [f"## {title}", "", "| item | statement | paper | ours | off by | allowed | within | evidence |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for item in items:
         cells = (item.number, item.statement, item.expected, item.found, _deviation(item), item.tolerance)
         verdict = "yes" if item.within else "**no**"
-        lines.append("| " + " | ".join([*(cell.replace("|", "/") for cell in cells), verdict]) + " |")
-    within = sum(item.within for item in items)
-    lines += ["", f"{within} of {len(items)} within tolerance.", ""]
-    reasons = [f"- Item {item.number}: {item.reason}" for item in items if item.reason]
-    lines += [*reasons, *([""] if reasons else []), *(f"- {note}" for note in notes), ""]
+        lines.append("| " + " | ".join([*map(_cell, cells), verdict, _kind(item)]) + " |")
+    lines += ["", f"{in_words(items)}.", ""]
+    lines += [*_soft_rows(items), *_reasons(items), *(f"- {note}" for note in notes), ""]
     return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/")
+
+
+def _soft_rows(items: Sequence[Item]) -> list[str]:
+    """What the paper says of rows that are read more softly, as a table."""
+    rows = [
+        f"| {item.number} | {_cell(told.words)} | {_cell(told.read_so)} | {'yes' if told.holds else '**no**'} |"
+        for item, told in softly(items)
+    ]
+    head = ["Read more softly than the paper says:", "", "| item | the paper's words | ours | holds as worded |"]
+    return [*head, "| --- | --- | --- | --- |", *rows, ""] if rows else []
+
+
+def _reasons(items: Sequence[Item]) -> list[str]:
+    """Why rows have their class, and what there is to know of them, once for rows of which the same is said."""
+    rows: dict[str, list[Item]] = {}
+    for item in items:
+        told = [] if item.evidence is None else [f"{item.evidence.kind}: {item.evidence.why}"]
+        reason = item.reason[:1].upper() + item.reason[1:]
+        text = ". ".join([*told, *([reason] if reason else [])])
+        if text:
+            rows.setdefault(text, []).append(item)
+    often = {number for number, count in Counter(item.number for item in items).items() if count > 1}
+    lines = [f"- {_named(same, often)}, {text}" for text, same in rows.items()]
+    return [*lines, *([""] if lines else [])]
+
+
+def _named(same: Sequence[Item], often: Collection[str]) -> str:
+    """Numbers of rows, and what rows are about whose numbers come often."""
+    numbers = list(dict.fromkeys(item.number for item in same))
+    about = dict.fromkeys(item.statement.split(": ", 1)[-1] for item in same if item.number in often)
+    told = f" ({'; '.join(about)})" if 0 < len(about) <= _ABOUT_MAX else ""
+    return f"Item{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}{told}"

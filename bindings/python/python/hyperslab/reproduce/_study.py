@@ -11,6 +11,31 @@ from hyperslab.simulation import Machine, Simulated, Stage, simulate
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What a row is worth.
+
+    Attributes
+    ----------
+    kind : str
+        Its class: whether it could have failed.
+    why : str
+        Why it has this class.
+    words : str
+        The paper's words, where the row is read more softly.
+    read_so : str
+        What comes out if they are taken as they stand.
+    holds : bool
+        Whether they hold then.
+    """
+
+    kind: str
+    why: str
+    words: str = ""
+    read_so: str = ""
+    holds: bool = True
+
+
+@dataclass(frozen=True)
 class Item:
     """One result of a paper and what came out here.
 
@@ -34,6 +59,8 @@ class Item:
         Why it is not, or what there is to know.
     values : tuple of float
         The numbers behind it, so that two runs can be compared.
+    evidence : Evidence or None
+        What it is worth; ``None`` until it is looked up.
     """
 
     number: str
@@ -45,6 +72,7 @@ class Item:
     tolerance: str
     reason: str = ""
     values: tuple[float, ...] = ()
+    evidence: Evidence | None = None
 
 
 def check_absolute(

@@ -115,7 +115,7 @@ class Run:
         return float(whole) - self.each("read") - self.each("write")
 
     def count(self, operation: str) -> int:
-        """Calls; for communication the messages with data, and the rest of the note's fitted formula."""
+        """Calls; for communication the messages with data, and the rest of a fitted formula."""
         if operation != "communication":
             return int(self.calls(operation)["count"])
         ranks = self.case.ranks

@@ -2,8 +2,8 @@
 
 The program restarts from a file and dumps its arrays, which are spread in blocks over a mesh of three dimensions, for
 analysis, for restarts and for pictures. All of it is one rehearsal for each machine and size: opens, headers,
-redistributions, seeks, reads, writes and closes are those of the paper, and all counts but that of empty messages are
-the program's.
+redistributions, seeks, reads, writes and closes are those of the paper. Counts of opens, closes, reads and writes are
+the program's; those of seeks and of messages follow formulas that were fitted to the paper's.
 """
 
 from __future__ import annotations
@@ -93,13 +93,12 @@ RATES: Mapping[tuple[str, str], tuple[str, Mapping[str, float]]] = {
 }
 
 WAITS = (
-    "The paper's communication is 9 to 20 ms for each call (note, section 6), most of which carry nothing if the "
-    "note's formula holds: far more than start-ups and bytes cost here, where the exchange itself takes 1 to 2.5 s a "
+    "The paper's communication is 9 to 20 ms for each call, most of which carry nothing if the fitted formula of their "
+    "count holds: far more than start-ups and bytes cost here, where the exchange itself takes 1 to 2.5 s a "
     "processor and waiting for others the rest. What else those calls waited for is not in the paper; perhaps for "
     "processors that were still writing."
 )
-CALIBRATED = "no result: two constants of the machine were fitted to this row's two cases"
-REASONS = {"communication": WAITS, "open": CALIBRATED, "close": CALIBRATED, "seek": CALIBRATED}
+REASONS = {"communication": WAITS}
 
 
 def _runs(runner: Runner) -> dict[tuple[str, str], Run]:
@@ -141,10 +140,10 @@ def _origin_of_count(run: Run, operation: str) -> str:
         pieces = run.report["messages"]
         return (
             f"{pieces} messages with data come from the program; the others, P - 1 for each array and processor, and P "
-            "for the header, are the note's formula, fitted to the paper's count"
+            "for the header, are a formula of ours"
         )
     if operation == "seek":
-        return "which processor seeks when is the note's formula, fitted to the paper's count"
+        return "which processor seeks when is a formula of ours: the paper does not say it"
     return ""
 
 
@@ -354,11 +353,12 @@ def notes() -> list[str]:
         "The meshes of processors, 2 x 2 x 2 and 4 x 4 x 4, are not in the paper; its count of communication fits.",
         "Tables 9 and 12 repeat the averages and bandwidths of the others. Close on the SP, small: the printed average "
         "(0.217 s) is not the printed total over 8 (0.2116 s), which is used.",
-        "All open and close a file together; on the Paragon gopen does so by itself (section 4.2), on the SP it is "
+        "All open and close a file together. On the Paragon that is what gopen is for (section 4.2), on the SP it is "
         "assumed. Ranks seek before the redistribution, not after, which changes no count.",
-        "Opens, closes and seeks have two constants each, fitted to the times of the two cases, so that these are no "
-        "results. Bandwidths of a machine are four numbers, to which four constants of its servers (SP) or three of "
-        "its disks (Paragon) were fitted. Counts and sizes are the program's.",
+        "Opens, closes and seeks have two constants each, fitted to the times of the two cases, but for seeks on the "
+        "SP, which have one. Bandwidths of a machine are four numbers, to which four constants of its servers (SP) or "
+        "three of its disks (Paragon) were fitted. Sizes, and counts of opens, closes, reads and writes, are the "
+        "program's. The eight counts of seeks and of communication calls follow formulas that were fitted to them.",
         "Communication is all that transfers take beside calls, and waiting for each other, as with receives that "
         "block.",
     ]
