@@ -2,8 +2,8 @@
 
 Usage: faults DIRECTORY TASK, where TASK is a file with JSON:
     {"seed": number, "pairs": [[operation, strategy], ...], "faults": how many for each pair, or null for all,
-     "only": "lasting" for those after which nothing of their class works any more, "late" for those that the sync or the close
-     of a descriptor tells, or null}
+     "only": "lasting" for those after which nothing of their class works any more, "late" for those that the sync or
+     the close of a descriptor tells, or null}
 
 Each pair is first carried out undisturbed, to count the calls of each rank; then once for each fault. Rank 0 writes one
 line of JSON for each case that went wrong into the file ``wrong`` in the directory, and prints a summary.

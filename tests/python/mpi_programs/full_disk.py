@@ -3,8 +3,8 @@
 Usage: full_disk DIRECTORY TASK, where TASK is JSON: {"seed": number, "cases": how many, or null for all, "step": bytes}
 
 What was there is old, what is written is new. An operation that fails leaves all of an array old, or the error and
-``unfinished`` name it, in the opening in which it happened and in the next one. Where nothing changed, no marker is left. Once
-there is room, the same call ends what was unfinished.
+``unfinished`` name it, in the opening in which it happened and in the next one. Where nothing changed, no marker is
+left. Once there is room, the same call ends what was unfinished.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def hidden(directory: Path) -> list[str]:
     return sorted(str(found.relative_to(directory)) for found in directory.rglob("*") if "hyperslab" in found.name)
 
 
-def judge(place: Place, path: Path, changes: bool, error: str | None, unfinished: tuple[str, ...]) -> list[str]:
+def judge(place: Place, path: Path, error: str | None, unfinished: tuple[str, ...], *, changes: bool) -> list[str]:
     """What is wrong with what an operation left, as seen before there is room again."""
     wrong = []
     found = place.read(path)
@@ -204,14 +204,14 @@ def judge(place: Place, path: Path, changes: bool, error: str | None, unfinished
         wrong.append(f"elements have changed; the error says so: {torn}; unfinished: {unfinished}: {error}")
     if error is not None and torn != bool(unfinished):
         wrong.append(f"the error and unfinished differ: {error}; {unfinished}")
-    if error is not None and not torn and markers and place.name != "raw":
-        held = [name for name in markers if not (path.parent / name).stat().st_size == 0]
-        if held and changes:
-            wrong.append(f"nothing has changed, and a marker is left: {markers}")
+    # One that rests between two changes says so, and goes with the opening.
+    told = [name for name in markers if b'"rests"' not in (path.parent / name).read_bytes()]
+    if error is not None and not torn and told:
+        wrong.append(f"nothing has changed, and a marker is left: {told}")
     return wrong
 
 
-def carry_out(directory: Path, place: Place, operation: str, durable: bool, left: int) -> tuple[str, list[str]]:
+def carry_out(directory: Path, place: Place, operation: str, left: int, *, durable: bool) -> tuple[str, list[str]]:
     """One case; what it ended with, and what is wrong with that on rank 0."""
     run, _, changes = OPERATIONS[operation]
     path = place.path(directory)
@@ -229,7 +229,7 @@ def carry_out(directory: Path, place: Place, operation: str, durable: bool, left
         if errors is not None and every is not None:
             if len(set(errors)) > 1 or len(set(every)) > 1:
                 wrong.append(f"ranks differ: {errors} {every}")
-            wrong += judge(place, path, changes, error, unfinished)
+            wrong += judge(place, path, error, unfinished, changes=changes)
     ended = "none" if error is None else "torn" if SAYS_TORN in error else "error"
     if error is not None:
         # While it is open for writing, HDF5 files are read by nobody else; half of the others are opened anew, too.
@@ -274,7 +274,7 @@ def main() -> None:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir()
         WORLD.barrier()
-        how, wrong = carry_out(directory, place, operation, durable, left)
+        how, wrong = carry_out(directory, place, operation, left, durable=durable)
         ended[how] += 1
         for told in wrong:
             failures += 1
