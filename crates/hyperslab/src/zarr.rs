@@ -163,6 +163,7 @@ pub struct Store {
     options: OpenOptions,
     removed: Vec<String>,
     unfinished: Vec<String>,
+    passed_over: Vec<String>,
     above: Vec<String>,
     /// Shared by all who have the group open here.
     attributes: Arc<Mutex<Map<String, Value>>>,
@@ -236,6 +237,7 @@ impl Store {
             options,
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,
+            passed_over: heard.found.passed_over,
             above: heard.above,
             attributes: Arc::new(Mutex::new(editing::shown_attributes(heard.attributes))),
             known: known::Known::default(),
@@ -272,6 +274,12 @@ impl Store {
     /// array again makes it whole. Besides, what is only half published, and what is left of owners who may be alive.
     pub fn unfinished(&self) -> &[String] {
         &self.unfinished
+    }
+
+    /// Records beside the store that are not believed, since others made them who may not change it, or that cannot be read;
+    /// each with the reason.
+    pub fn passed_over(&self) -> &[String] {
+        &self.passed_over
     }
 
     /// Paths of the groups above a store that is open for writing that have consolidated metadata: changes of the store do
@@ -479,9 +487,9 @@ impl Store {
         let place = self.directory().full(&format!("{}{name}/", self.base()));
         let listing = self.comm.listings().open(place, hear_nodes(&mut r)?, self.comm.line().settled());
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
-        let (removed, unfinished) = (Vec::new(), Vec::new());
+        let (removed, unfinished, passed_over) = (Vec::new(), Vec::new(), Vec::new());
         let group = format!("{}{name}/", self.group);
-        Ok(Store { group, staged, removed, unfinished, attributes, listing, ..self.clone() })
+        Ok(Store { group, staged, removed, unfinished, passed_over, attributes, listing, ..self.clone() })
     }
 
     /// Changes what the user wants of the planner.

@@ -377,7 +377,7 @@ impl Files {
         let spot = spot.map_err(failed)?;
         let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
         let hidden = made.transpose().map_err(failed)?;
-        let file = hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?;
+        let file = self.grounds.create(object, &spot, (hidden.as_ref(), &target)).map_err(failed)?;
         if !replace {
             self.ask_about_root(object, &file);
         }
