@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether Ctrl-C was noticed in this process and not yet raised.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-const NAMES: [(FaultKind, &str); 14] = [
+const NAMES: [(FaultKind, &str); 15] = [
     (FaultKind::Invalid, "InvalidError"),
     (FaultKind::Disagreement, "DisagreementError"),
     (FaultKind::Timeout, "TimeoutError"),
@@ -24,6 +24,7 @@ const NAMES: [(FaultKind, &str); 14] = [
     (FaultKind::Busy, "BusyError"),
     (FaultKind::Unsynced, "UnsyncedError"),
     (FaultKind::Outdated, "OutdatedError"),
+    (FaultKind::Foreign, "StorageError"),
 ];
 
 /// The kind of failure with this exception name.

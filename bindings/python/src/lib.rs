@@ -52,8 +52,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;
     module.add_function(wrap_pyfunction!(target::explain, module)?)?;
     module.add_function(wrap_pyfunction!(target::clean, module)?)?;
-    module.add_function(wrap_pyfunction!(target::strategies, module)?)?;
-    module.add_function(wrap_pyfunction!(target::strategy_help, module)?)?;
+    module.add_function(wrap_pyfunction!(options::strategies, module)?)?;
+    module.add_function(wrap_pyfunction!(options::strategy_help, module)?)?;
     module.add_function(wrap_pyfunction!(arrays::section_of, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(layout::schema_chunks, module)?)?;

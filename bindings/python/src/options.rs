@@ -5,7 +5,8 @@ use crate::errors::raise_alone;
 use crate::layout::RawOwnership;
 use hyperslab::binding::{casting_named, codecs_named, exchange_named, limit_of, strategy_named};
 use hyperslab::{
-    ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Value, WriteOptions,
+    ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Strategy, Value,
+    WriteOptions,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -236,4 +237,16 @@ impl ReadKeywords {
         options.strategy = alone(py, self.strategy.as_deref().map(strategy_named).transpose())?;
         Ok(options)
     }
+}
+
+/// Names of the strategies.
+#[pyfunction]
+pub(crate) fn strategies() -> Vec<&'static str> {
+    Strategy::ALL.iter().map(|strategy| strategy.name()).collect()
+}
+
+/// What the strategies do, a line each.
+#[pyfunction]
+pub(crate) fn strategy_help() -> String {
+    Strategy::help(&Strategy::ALL)
 }

@@ -11,7 +11,7 @@ use crate::plain::{Plain, PlainOpening};
 use hyperslab::binding::Arrays;
 use hyperslab::{
     ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
-    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, ReadOptions, Store, Strategy, Value, WriteOptions,
+    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, ReadOptions, Store, Value, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -140,10 +140,13 @@ impl Target {
         Ok(self.open()?.arrays().unfinished())
     }
 
-    /// Whether earlier runs left something.
+    fn passed_over(&self) -> PyResult<Vec<String>> {
+        Ok(self.open()?.arrays().passed_over().to_vec())
+    }
+
+    /// Whether earlier runs, or other users, left something.
     fn left(&self) -> PyResult<bool> {
-        let opened = self.open()?;
-        Ok(!opened.arrays().removed().is_empty() || !opened.arrays().unfinished().is_empty())
+        Ok(!(self.removed()?.is_empty() && self.unfinished()?.is_empty() && self.passed_over()?.is_empty()))
     }
 
     fn write(&self, py: Python<'_>, asks: Vec<RawAsk>, keywords: WriteKeywords) -> PyResult<Report> {
@@ -562,16 +565,4 @@ pub(crate) fn clean(py: Python<'_>, path: PathBuf, dry_run: bool) -> PyResult<Ve
     let cleaned = py.detach(|| hyperslab::clean(&hyperslab::Directory::new(path), dry_run));
     let cleaned = cleaned.map_err(|fault| raise_alone(py, fault.into()))?;
     Ok(cleaned.into_iter().map(|one| (one.kind, one.name, one.note)).collect())
-}
-
-/// Names of the strategies.
-#[pyfunction]
-pub(crate) fn strategies() -> Vec<&'static str> {
-    Strategy::ALL.iter().map(|strategy| strategy.name()).collect()
-}
-
-/// What the strategies do, a line each.
-#[pyfunction]
-pub(crate) fn strategy_help() -> String {
-    Strategy::help(&Strategy::ALL)
 }

@@ -88,6 +88,8 @@ trait Arrays for [Store File] {
     fn removed(&self) -> &[String];
     /// What an update began to change and did not end. Local.
     fn unfinished(&self) -> Vec<String>;
+    /// Records that are not believed, each with the reason. Local.
+    fn passed_over(&self) -> &[String];
     /// Names of its arrays. Local.
     ///
     /// # Errors

@@ -114,6 +114,8 @@ pub struct File {
     removed: Vec<String>,
     /// The file, if an update of it in place did not end; and what is left of owners who may be alive.
     unfinished: Unfinished,
+    /// Records that are not believed.
+    passed_over: Vec<String>,
     /// This rank's own way to read it.
     alone: Alone,
     /// Number of the last request of this rank that writes to it.
@@ -315,6 +317,7 @@ impl File {
             inside: Arc::new(Mutex::new(Contained { form, added, begun: None })),
             removed: heard.found.removed,
             unfinished: Unfinished::new(heard.found.unfinished),
+            passed_over: heard.found.passed_over,
             alone: Alone::new(location),
             last_write: Arc::default(),
             own_lock: OwnLock::default(),
@@ -376,6 +379,12 @@ impl File {
     /// of owners who may be alive.
     pub fn unfinished(&self) -> Vec<String> {
         self.unfinished.list()
+    }
+
+    /// Records beside the file that are not believed, since others made them who may not change it, or that cannot be read; each
+    /// with the reason.
+    pub fn passed_over(&self) -> &[String] {
+        &self.passed_over
     }
 
     /// Absolute name of the file once it is published, and of the group of it that is open; a path, where it is one file in a

@@ -164,6 +164,7 @@ pub struct Store {
     options: OpenOptions,
     removed: Vec<String>,
     unfinished: Unfinished,
+    passed_over: Vec<String>,
     above: Vec<String>,
     /// Shared by all who have the group open here.
     attributes: Arc<Mutex<Map<String, Value>>>,
@@ -237,6 +238,7 @@ impl Store {
             options,
             removed: heard.found.removed,
             unfinished: Unfinished::new(heard.found.unfinished),
+            passed_over: heard.found.passed_over,
             above: heard.above,
             attributes: Arc::new(Mutex::new(editing::shown_attributes(heard.attributes))),
             known: known::Known::default(),
@@ -274,6 +276,12 @@ impl Store {
     pub fn unfinished(&self) -> Vec<String> {
         let known = self.unfinished.list().into_iter();
         known.filter_map(|name| Some(name.strip_prefix(&self.group)?.to_string())).collect()
+    }
+
+    /// Records beside the store that are not believed, since others made them who may not change it, or that cannot be read;
+    /// each with the reason.
+    pub fn passed_over(&self) -> &[String] {
+        &self.passed_over
     }
 
     /// Paths of the groups above a store that is open for writing that have consolidated metadata: changes of the store do
@@ -481,9 +489,9 @@ impl Store {
         let place = self.directory().full(&format!("{}{name}/", self.base()));
         let listing = self.comm.listings().open(place, hear_nodes(&mut r)?, self.comm.line().settled());
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
-        let removed = Vec::new();
+        let (removed, passed_over) = (Vec::new(), Vec::new());
         let group = format!("{}{name}/", self.group);
-        Ok(Store { group, staged, removed, attributes, listing, ..self.clone() })
+        Ok(Store { group, staged, removed, passed_over, attributes, listing, ..self.clone() })
     }
 
     /// Changes what the user wants of the planner.

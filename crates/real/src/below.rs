@@ -1,14 +1,16 @@
 //! Names below a root that no symbolic link leads away from: what is made, written, renamed or removed by them lies where
 //! they say. The path of the root itself may contain links.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::acl;
+use crate::likeness::Likeness;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// To look names up in, and nothing more.
@@ -17,6 +19,8 @@ const LOOK: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC
 const PLAIN: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
+/// A note in a directory in which each may only remove his own.
+const OWN_NOTE_MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// A name in a directory that is held.
 pub(crate) struct Spot {
@@ -46,16 +50,28 @@ pub(crate) fn descend(root: Arc<OwnedFd>, path: &Path) -> io::Result<Arc<OwnedFd
     path.iter().try_fold(root, |directory, name| step(directory.as_fd(), name).map(Arc::new))
 }
 
-/// The same; directories that are not there are made. Tells of each that was made its number among the parts of the path.
-pub(crate) fn make_way(root: Arc<OwnedFd>, path: &Path, mut made: impl FnMut(usize)) -> io::Result<Arc<OwnedFd>> {
+/// The same; directories that are not there are made, perhaps like another one. Tells of each that was made its number among
+/// the parts of the path.
+pub(crate) fn make_way(
+    root: Arc<OwnedFd>,
+    path: &Path,
+    like: Option<&Likeness>,
+    mut made: impl FnMut(usize),
+) -> io::Result<Arc<OwnedFd>> {
     path.iter().enumerate().try_fold(root, |directory, (number, name)| match step(directory.as_fd(), name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            match rustix::fs::mkdirat(&directory, name, DIRECTORY_MODE) {
-                Ok(()) => made(number),
-                Err(Errno::EXIST) => {}
+            let mode = like.map_or(DIRECTORY_MODE, Likeness::first_mode);
+            let is_new = match rustix::fs::mkdirat(&directory, name, mode) {
+                Ok(()) => true,
+                Err(Errno::EXIST) => false,
                 Err(error) => return Err(error.into()),
+            };
+            let stepped = step(directory.as_fd(), name)?;
+            if is_new {
+                made(number);
+                like.map_or(Ok(()), |like| like.give(open_to_sync(&stepped)?))?;
             }
-            step(directory.as_fd(), name).map(Arc::new)
+            Ok(Arc::new(stepped))
         }
         found => found.map(Arc::new),
     })
@@ -79,13 +95,40 @@ impl Spot {
         Ok(Spot::new(self.directory.clone(), name(&self.last.to_string_lossy()).as_ref()))
     }
 
+    /// A name in the same directory, or that itself.
+    pub(crate) fn sibling(&self, name: &OsStr) -> Spot {
+        Spot::new(self.directory.clone(), name)
+    }
+
     /// What has the name, a link itself and not where it leads to.
     pub(crate) fn stat(&self) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.directory, &self.last, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
+    /// A path of it for calls that take no directory: of the name in this directory, wherever that lies by now.
+    pub(crate) fn path(&self) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.directory.as_raw_fd().to_string()).join(&self.last)
+    }
+
+    /// The permissions of what has the name; `None` where nothing has it, or a link.
+    pub(crate) fn likeness(&self) -> io::Result<Option<Likeness>> {
+        let stat = match self.stat() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            stat => stat?,
+        };
+        Likeness::new(&stat, |which| match acl::of_path(&self.path(), which) {
+            // It was removed meanwhile, or the system shows no descriptors.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            list => list,
+        })
+    }
+
     fn open_with(&self, flags: OFlags) -> io::Result<File> {
-        let open = || rustix::fs::openat(&self.directory, &self.last, flags | PLAIN, FILE_MODE);
+        self.open_with_mode(flags, FILE_MODE)
+    }
+
+    fn open_with_mode(&self, flags: OFlags, mode: Mode) -> io::Result<File> {
+        let open = || rustix::fs::openat(&self.directory, &self.last, flags | PLAIN, mode);
         Ok(File::from(retry_on_intr(open)?))
     }
 
@@ -96,19 +139,66 @@ impl Spot {
 
     /// Makes a file that is not there.
     pub(crate) fn create_new(&self) -> io::Result<File> {
-        self.open_with(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+        self.create_new_with(FILE_MODE)
     }
 
-    /// Opens a file to read and write it, and makes it if it is not there: for all who may make files in its directory.
-    pub(crate) fn open_shared(&self) -> io::Result<File> {
+    /// The same with this mode, or less, as the system has it.
+    pub(crate) fn create_new_with(&self, mode: Mode) -> io::Result<File> {
+        self.open_with_mode(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
+    }
+
+    /// Makes a file with this mode, never one that somebody else has made: an older one goes.
+    pub(crate) fn create_anew(&self, mode: Mode) -> io::Result<File> {
+        match self.create_new_with(mode) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.unlink()?;
+                self.create_new_with(mode)
+            }
+            made => made,
+        }
+    }
+
+    /// Makes a file with the permissions of another one, or of nothing; an older one goes.
+    pub(crate) fn create_like(&self, like: Option<&Likeness>) -> io::Result<File> {
+        let file = self.create_anew(like.map_or(FILE_MODE, Likeness::first_mode))?;
+        if let Some(Err(error)) = like.map(|like| like.give(&file)) {
+            let _ = self.unlink();
+            return Err(error);
+        }
+        Ok(file)
+    }
+
+    /// Makes a small file that says something of what has these permissions, if it is not there.
+    pub(crate) fn create_note(&self, like: Option<&Likeness>) -> io::Result<File> {
+        let Some(like) = like else { return self.create_new() };
+        let file = self.create_new_with(like.note_mode())?;
+        if let Err(error) = like.give_if_other(&file) {
+            let _ = self.unlink();
+            return Err(error);
+        }
+        Ok(file)
+    }
+
+    /// Opens a file to read and write it, and makes it if it is not there: like the data of which it says something, or else
+    /// for all who may make files in its directory and remove those of others.
+    pub(crate) fn open_shared(&self, like: impl FnOnce() -> Option<Likeness>) -> io::Result<File> {
         match self.open() {
             // Systems may refuse to open with CREATE what another user has made in a directory like /tmp.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
-        let file = self.open_with(OFlags::RDWR | OFlags::CREATE)?;
-        let writers = rustix::fs::fstat(&self.directory)?.st_mode & 0o022;
-        if writers != 0 {
+        let like = like();
+        let above = rustix::fs::fstat(&self.directory)?.st_mode;
+        let mode = like.as_ref().map_or(OWN_NOTE_MODE, Likeness::note_mode);
+        let file = match self.create_new_with(mode) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return self.open(),
+            made => made?,
+        };
+        let writers = above & 0o022;
+        if let Some(like) = like {
+            like.give_if_other(&file)?;
+        } else if writers != 0 && above & libc::S_ISVTX == 0 {
             let mode = rustix::fs::fstat(&file)?.st_mode | writers | writers << 1;
             // Where it is not ours any more, somebody else has done so.
             let _ = rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o666));
@@ -134,6 +224,24 @@ impl Spot {
     /// Makes a directory.
     pub(crate) fn make_directory(&self) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.directory, &self.last, DIRECTORY_MODE)?)
+    }
+
+    /// The same with the permissions of another one.
+    pub(crate) fn make_directory_like(&self, like: &Likeness) -> io::Result<()> {
+        rustix::fs::mkdirat(&self.directory, &self.last, like.first_mode())?;
+        like.give(self.open_directory()?)
+    }
+
+    /// Whether a file of this name would have a list of others by itself.
+    pub(crate) fn inherits_list(&self) -> bool {
+        let directory = Path::new("/proc/self/fd").join(self.directory.as_raw_fd().to_string()).join(".");
+        acl::of_path(&directory, acl::DEFAULT).is_ok_and(|list| list.is_some())
+    }
+
+    /// Opens what has the name, itself and not where it leads to, to look at it and nothing more.
+    pub(crate) fn open_to_look(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        Ok(retry_on_intr(|| rustix::fs::openat(&self.directory, &self.last, flags, Mode::empty()))?)
     }
 
     /// Makes the names in its directory durable.
@@ -299,7 +407,7 @@ mod tests {
         for name in ["inside/link", "inside/empty"] {
             let spot = Spot::find(root(&path).unwrap(), Path::new(name)).unwrap();
             assert!(spot.create().is_err() && spot.create_new().is_err(), "{name}");
-            assert!(spot.open().is_err() && spot.open_shared().is_err(), "{name}");
+            assert!(spot.open().is_err() && spot.open_shared(|| None).is_err(), "{name}");
             assert!(spot.open_to_append().is_err() && spot.open_to_sync().is_err(), "{name}");
         }
         assert_eq!(std::fs::read(path.join("elsewhere")).unwrap(), b"kept");

@@ -3,11 +3,15 @@
 //! Publishing is one rename. Whatever is not published lies under a name that says so and that readers pass over.
 
 pub(crate) mod locks;
+mod records;
 
 use crate::below::{self, Spot};
 use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, posix_fault, write_back};
+use crate::likeness::Likeness;
+use crate::trust::Data;
 use crate::{extents, here, mounts, progress, regular};
 use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
+use records::Record;
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,12 +26,14 @@ pub struct Directory {
     path: PathBuf,
     /// A directory in it, or itself, that is held: below its name changes are made there.
     pin: Option<Arc<(PathBuf, Arc<OwnedFd>)>>,
+    /// The data that records speak of, where those are believed only if who made them could have changed the data.
+    data: Option<Arc<Data>>,
 }
 
 impl Directory {
     /// The directory at this path, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Directory {
-        Directory { path: path.into(), pin: None }
+        Directory { path: path.into(), pin: None, data: None }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -71,8 +77,25 @@ impl Directory {
         self.spot(name).and_then(run).map_err(|error| self.failed(verb, name, &error))
     }
 
+    /// The same with a record: who owns it is told, too.
+    fn recorded<T>(
+        &self,
+        verb: &'static str,
+        name: &str,
+        run: impl FnOnce(&Record) -> io::Result<T>,
+    ) -> Result<T, Fault> {
+        progress::note();
+        let path = self.path(name);
+        let record = Record { path: &path, data: self.data.as_deref() };
+        run(&record).map_err(|error| self.told(record.failed(verb, &error), name, &error))
+    }
+
     fn failed(&self, verb: &'static str, name: &str, error: &io::Error) -> Fault {
-        let fault = posix_fault(verb, &self.path(name), error);
+        self.told(posix_fault(verb, &self.path(name), error), name, error)
+    }
+
+    /// The failure, which tells of a link in the way.
+    fn told(&self, fault: Fault, name: &str, error: &io::Error) -> Fault {
         let by_link = matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR)) && self.is_link(name);
         if !by_link {
             return fault;
@@ -126,6 +149,17 @@ impl Names for Directory {
         Some((Directory::new(self.path.parent()?).full(""), name.into()))
     }
 
+    fn believing(&self, data: &str) -> Option<Arc<dyn Names>> {
+        Some(Arc::new(self.that_believes(data)))
+    }
+
+    fn check_believed(&self, name: &str) -> Result<(), Fault> {
+        self.recorded("looking at", name, |record| match self.spot(name) {
+            Err(error) if is_missing(&error) => Ok(()),
+            spot => record.check_name(&spot?),
+        })
+    }
+
     fn process(&self) -> Process {
         here::this_process()
     }
@@ -146,7 +180,7 @@ impl Names for Directory {
     fn make(&self, name: &str) -> Result<(), Fault> {
         // Directories above the root may have to be made, too.
         let made = self.way(name).or_else(|_| fs::create_dir_all(self.parted(name).0).and_then(|()| self.way(name)));
-        let made = made.and_then(|(root, below)| below::make_way(root, &below, |_| {}));
+        let made = made.and_then(|(root, below)| below::make_way(root, &below, None, |_| {}));
         progress::note();
         made.map(drop).map_err(|error| self.failed("making directory", name, &error))
     }
@@ -193,7 +227,7 @@ impl Names for Directory {
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
         self.doing("writing", name, |spot| {
             let hidden = spot.beside(|base| format!(".{base}.hyperslab-{}", here::token()))?;
-            let written = hidden.create_new().and_then(|mut file| {
+            let written = hidden.create_like(spot.likeness()?.as_ref()).and_then(|mut file| {
                 file.write_all(bytes)?;
                 if sync {
                     file.sync_all()?;
@@ -207,27 +241,30 @@ impl Names for Directory {
     }
 
     fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
-        let path = self.path(name);
-        progress::note();
-        let claimed = locks::claim(|| self.spot(name), &path, note, sync);
-        claimed.map_err(|error| self.failed("writing", name, &error))
+        self.recorded("writing", name, |record| locks::claim(|| self.spot(name), record, note, sync))
+    }
+
+    fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.recorded("reading", name, |record| match record.open() {
+            Err(error) if is_missing(&error) => Ok(None),
+            file => locks::note(&file?).map(Some),
+        })
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        self.doing("writing", name, |spot| locks::append(&spot, bytes))
+        self.recorded("writing", name, |record| locks::append(&self.spot(name)?, record, bytes))
     }
 
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
         let spot = self.doing("changing", name, Ok)?;
-        locks::edit(&spot, &self.path(name), change, then)
+        locks::edit(&spot, &Record { path: &self.path(name), data: self.data.as_deref() }, change, then)
     }
 
     fn lock(&self, name: &str) -> Result<Locked, Fault> {
-        let path = self.path(name);
-        match self.spot(name).and_then(|spot| locks::lock(&spot, &path)) {
+        self.recorded("locking", name, |record| match self.spot(name).and_then(|spot| locks::lock(&spot, record)) {
             Err(error) if is_missing(&error) && !self.is_link(name) => Ok(Locked::Absent),
-            locked => locked.map_err(|error| self.failed("locking", name, &error)),
-        }
+            locked => locked,
+        })
     }
 
     fn is_shared(&self, name: &str) -> Result<bool, Fault> {
@@ -293,14 +330,18 @@ impl Names for Directory {
     }
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
-        use std::os::unix::fs::FileExt;
-        self.doing("creating", name, |spot| {
-            let file = spot.create()?;
-            if bytes > prefix.len() as u64 {
-                file.set_len(bytes)?;
-            }
-            file.write_all_at(prefix, 0)?;
-            close(file)
+        self.created(name, prefix, bytes, None)
+    }
+
+    fn create_like(&self, name: &str, prefix: &[u8], bytes: u64, like: &str) -> Result<(), Fault> {
+        self.created(name, prefix, bytes, Some(like))
+    }
+
+    fn make_new_like(&self, name: &str, like: &str) -> Result<bool, Fault> {
+        let Some(like) = self.likeness(like)? else { return self.make_new(name) };
+        self.doing("making directory", name, |spot| match spot.make_directory_like(&like.of_root()) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            made => made.map(|()| true),
         })
     }
 
@@ -362,9 +403,11 @@ impl Names for Directory {
     }
 
     fn take_mode(&self, from: &str, to: &str) -> Result<(), Fault> {
-        let taken =
-            fs::metadata(self.path(from)).and_then(|found| fs::set_permissions(self.path(to), found.permissions()));
-        taken.map_err(|error| posix_fault("setting the permissions of", &self.path(to), &error))
+        let Some(like) = self.likeness(from)? else { return Ok(()) };
+        self.doing("setting the permissions of", to, |spot| match spot.likeness()? {
+            Some(found) if found == like => Ok(()),
+            _ => like.give(spot.open_to_sync()?),
+        })
     }
 
     fn can_rename(&self, from: &str, to: &str) -> bool {
@@ -463,6 +506,34 @@ impl Names for Directory {
 }
 
 impl Directory {
+    /// The same, where records are believed only if who made them could have changed what has this name.
+    pub(crate) fn that_believes(&self, data: &str) -> Directory {
+        Directory { data: Some(Arc::new(Data::at(self.path(data)))), ..self.clone() }
+    }
+
+    /// The permissions of what has a name.
+    fn likeness(&self, name: &str) -> Result<Option<Likeness>, Fault> {
+        progress::note();
+        match self.spot(name).and_then(|spot| spot.likeness()) {
+            Err(error) if is_missing(&error) => Ok(None),
+            found => found.map_err(|error| self.failed("looking at", name, &error)),
+        }
+    }
+
+    /// Makes a file, perhaps with the permissions of another one.
+    fn created(&self, name: &str, prefix: &[u8], bytes: u64, like: Option<&str>) -> Result<(), Fault> {
+        use std::os::unix::fs::FileExt;
+        let like = like.map_or(Ok(None), |like| self.likeness(like))?.map(Likeness::of_file);
+        self.doing("creating", name, |spot| {
+            let file = spot.create_like(like.as_ref())?;
+            if bytes > prefix.len() as u64 {
+                file.set_len(bytes)?;
+            }
+            file.write_all_at(prefix, 0)?;
+            close(file)
+        })
+    }
+
     /// Removes what has a name, a link itself; nothing there is fine.
     fn removed(&self, name: &str, emptied: bool) -> Result<(), Fault> {
         progress::note();

@@ -15,13 +15,16 @@
 //! `posix/coalescing.rs` writes those that follow each other by one, `posix/whole_reader.rs` reads whole objects and sums their bytes,
 //! `posix/pieces.rs` goes on after calls that moved a part; `posix/direct.rs` does direct I/O; `doing.rs` tells failures of the file system; `posix/grounds.rs`
 //! looks whether this node sees what rank 0 sees); `directory.rs` is names in the file system (`directory/locks.rs`:
-//! notes and locks; `below.rs`: names that no link leads away from; `regular.rs`: files and nothing else); `desk.rs` is
+//! notes and locks; `below.rs`: names that no link leads away from; `regular.rs`: files and nothing else; `trust.rs`: whose records are believed, `users.rs`: what the
+//! system knows of users; `likeness.rs`, `acl.rs`:
+//! what is replaced keeps its permissions); `desk.rs` is
 //! the thread that works with names, `progress.rs` shows that it comes forward, `here.rs` says which process this is, `code.rs` has this library's code mapped,
 //! `mounts.rs` whether a path leads to a disk of this host; `extents.rs` is places on the device; `calibration.rs` and
 //! `calibration/` time copies, files and names, and say which machine this is; `stripes.rs` says where the bytes of
 //! striped objects lie, `stripes/name.rs` what such objects are called, `striped.rs` is names of them; `stores.rs`
 //! chooses the store of a request by the name of its object.
 
+mod acl;
 mod bell;
 mod below;
 pub mod calibration;
@@ -34,6 +37,7 @@ mod extents;
 #[cfg(test)]
 mod forked;
 mod here;
+mod likeness;
 mod machine;
 mod mounts;
 pub mod mpi;
@@ -48,6 +52,8 @@ mod striped;
 mod stripes;
 mod sync;
 mod transport;
+mod trust;
+mod users;
 pub mod wire;
 
 pub use code::map_code;

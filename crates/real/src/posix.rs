@@ -12,6 +12,7 @@ mod handle;
 mod job;
 mod lost_pages;
 mod mapped;
+mod permissions;
 mod pieces;
 mod queue;
 mod replacing;

@@ -147,6 +147,19 @@ impl StripedDirectory {
             .map_err(|fault| fault.context(format_args!("'{}'", self.absolute(&inner))))
     }
 
+    /// Makes the parts of a file.
+    fn created(&self, name: &str, make: impl Fn(usize, &Directory, &str) -> Result<(), Fault>) -> Result<(), Fault> {
+        let _lock = self.lock()?;
+        self.each(name, |number, directory, inner| {
+            make(number, directory, inner)?;
+            if number == 0 && self.directories.len() > 1 {
+                // The others must never be there without the first, not even after a loss of power.
+                directory.sync(parent(inner))?;
+            }
+            Ok(())
+        })
+    }
+
     /// Takes a name away in each directory, from the first last.
     fn take_away(&self, inner: &str, run: impl Fn(&Directory) -> Result<(), Fault>) -> Result<(), Fault> {
         for (number, directory) in self.directories.iter().enumerate().rev() {
@@ -245,6 +258,16 @@ impl Names for StripedDirectory {
         }
         let name = &self.root[parent(&self.root).len()..];
         Some((self.absolute(parent(&self.root)), name.trim_start_matches('/').into()))
+    }
+
+    fn believing(&self, data: &str) -> Option<Arc<dyn Names>> {
+        let inner = self.inner(data);
+        let directories = self.directories.iter().map(|directory| directory.that_believes(&inner)).collect();
+        Some(Arc::new(StripedDirectory { directories, ..self.clone() }))
+    }
+
+    fn check_believed(&self, name: &str) -> Result<(), Fault> {
+        self.each(name, |_, directory, inner| directory.check_believed(inner))
     }
 
     fn process(&self) -> Process {
@@ -392,15 +415,22 @@ impl Names for StripedDirectory {
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         let parts = self.cut(prefix);
-        let _lock = self.lock()?;
-        self.each(name, |number, directory, inner| {
-            directory.create(inner, &parts[number], self.stripes.bytes_in(number, bytes))?;
-            if number == 0 && self.directories.len() > 1 {
-                // The others must never be there without the first, not even after a loss of power.
-                directory.sync(parent(inner))?;
-            }
-            Ok(())
+        self.created(name, |number, directory, inner| {
+            directory.create(inner, &parts[number], self.stripes.bytes_in(number, bytes))
         })
+    }
+
+    /// Each part is like that of the other file in the same directory.
+    fn create_like(&self, name: &str, prefix: &[u8], bytes: u64, like: &str) -> Result<(), Fault> {
+        let (parts, like) = (self.cut(prefix), self.inner(like));
+        self.created(name, |number, directory, inner| {
+            directory.create_like(inner, &parts[number], self.stripes.bytes_in(number, bytes), &like)
+        })
+    }
+
+    fn take_mode(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let from = self.inner(from);
+        self.each(to, |_, directory, to| directory.take_mode(&from, to))
     }
 
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
@@ -442,7 +472,9 @@ impl Names for StripedDirectory {
         if self.first().exists(&from) {
             return Ok(false);
         }
-        let left = self.directories.iter().enumerate().filter(|(_, directory)| directory.exists(&from));
+        // A part that somebody else has planted waits for nothing.
+        let is_left = |directory: &Directory| directory.exists(&from) && directory.check_believed(&from).is_ok();
+        let left = self.directories.iter().enumerate().filter(|(_, directory)| is_left(directory));
         let left: Vec<(usize, &Directory)> = left.collect();
         let Some((number, _)) = left.first() else { return Ok(false) };
         if !self.first().exists(&to) {

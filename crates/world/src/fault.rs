@@ -37,10 +37,12 @@ pub enum FaultKind {
     Unsynced,
     /// What was asked relies on a state that is not there any more.
     Outdated,
+    /// A record is not believed, since whoever made it could not have changed the data.
+    Foreign,
 }
 
 impl FaultKind {
-    const ALL: [FaultKind; 14] = [
+    const ALL: [FaultKind; 15] = [
         FaultKind::Invalid,
         FaultKind::Disagreement,
         FaultKind::Timeout,
@@ -55,6 +57,7 @@ impl FaultKind {
         FaultKind::Busy,
         FaultKind::Unsynced,
         FaultKind::Outdated,
+        FaultKind::Foreign,
     ];
 }
 

@@ -159,6 +159,23 @@ pub trait Names: Send + Sync {
     /// The absolute name of what the root lies in, and the root's name there; `None` when nothing is above the root.
     fn above(&self) -> Option<(String, String)>;
 
+    /// The same names, where a record (what [`Names::claim`], [`Names::edit`], [`Names::append`], [`Names::lock`] and
+    /// [`Names::note`] are asked for, and what [`Names::check_believed`] looks at) is believed only if whoever made it could have
+    /// changed what has the name `data` anyway; else they fail with [`FaultKind::Foreign`]. What they make has the permissions of
+    /// that. `None` where all who can make records could have changed all.
+    fn believing(&self, data: &str) -> Option<Arc<dyn Names>> {
+        let _ = data;
+        None
+    }
+    /// Makes sure that a directory or a hidden file is believed, and nobody else may put names into it; nothing there is.
+    ///
+    /// # Errors
+    /// [`FaultKind::Foreign`] when it is not.
+    fn check_believed(&self, name: &str) -> Result<(), Fault> {
+        let _ = name;
+        Ok(())
+    }
+
     /// How what was written becomes visible.
     fn publishing(&self) -> Publishing {
         Publishing::Rename
@@ -328,10 +345,22 @@ pub trait Names: Send + Sync {
     /// Exchanges what two names mean at once, so that neither is missing at any time. Returns whether that can be
     /// done here; if not, nothing has changed.
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault>;
-    /// Gives a directory the permissions of another, as far as the place has any.
+    /// Gives a file or directory the permissions, the group and, where that is allowed, the owner of another, as far as the place
+    /// has any. Nothing there is fine.
     fn take_mode(&self, from: &str, to: &str) -> Result<(), Fault> {
         let _ = (from, to);
         Ok(())
+    }
+    /// As [`Names::create`], with the permissions of what has the name `like`, if anything has: at no moment is what was made
+    /// open to more users than that. Its owner may write to it.
+    fn create_like(&self, name: &str, prefix: &[u8], bytes: u64, like: &str) -> Result<(), Fault> {
+        let _ = like;
+        self.create(name, prefix, bytes)
+    }
+    /// As [`Names::make_new`], in the same way; but who may only add names to the other directory may add none to this one.
+    fn make_new_like(&self, name: &str, like: &str) -> Result<bool, Fault> {
+        let _ = like;
+        self.make_new(name)
     }
     /// Whether a directory with the name `from` can be made, and things be renamed from it to the directory `to`.
     fn can_rename(&self, from: &str, to: &str) -> bool;

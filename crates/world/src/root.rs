@@ -14,6 +14,8 @@ pub struct Root {
     pub at: Arc<str>,
     /// A directory in which what replaces an object is made before it takes the object's name.
     pub via: Option<Arc<str>>,
+    /// A file in what it takes the place of, whose permissions its files have, and its directories those of the directory there.
+    pub like: Option<Arc<str>>,
     /// The opening that it belongs to: a number that no other has.
     pub opening: u64,
     /// What rank 0 sees.
@@ -62,7 +64,7 @@ const COUNT_MAX: u64 = 1 << 24;
 impl Root {
     /// One of which nothing is to be proven, since whoever uses it knows what it is.
     pub fn new(at: impl Into<Arc<str>>) -> Root {
-        Root { at: at.into(), via: None, opening: 0, proofs: Vec::new(), attempts: Vec::new() }
+        Root { at: at.into(), via: None, like: None, opening: 0, proofs: Vec::new(), attempts: Vec::new() }
     }
 
     /// Absolute name of an object below it.
@@ -90,7 +92,9 @@ impl Root {
             numbers.into_iter().fold(w.number(kind).bytes(name.as_bytes()), Writer::number)
         };
         let one = |w: Writer, root: &Root| {
-            let w = w.bytes(root.at.as_bytes()).bytes(root.via.as_deref().unwrap_or_default().as_bytes());
+            let w = [Some(&root.at), root.via.as_ref(), root.like.as_ref()]
+                .into_iter()
+                .fold(w, |w, name| w.bytes(name.map_or("", |name| name).as_bytes()));
             let w = w.number(root.opening).number(root.proofs.len() as u64);
             let w = root.proofs.iter().fold(w, |w, proof| match proof {
                 Proof::Directory(name) => said(w, 0, name, [0; 3]),
@@ -115,6 +119,7 @@ impl Root {
     fn read(r: &mut Reader) -> Option<Root> {
         let at: Arc<str> = r.text()?.into();
         let via = Some(r.text()?).filter(|via| !via.is_empty()).map(Arc::from);
+        let like = Some(r.text()?).filter(|like| !like.is_empty()).map(Arc::from);
         let opening = r.number()?;
         let count = r.number().filter(|&count| count <= COUNT_MAX)?;
         let proof = |_| {
@@ -132,7 +137,7 @@ impl Root {
         let proofs = (0..count).map(proof).collect::<Option<_>>()?;
         let count = r.number().filter(|&count| count <= COUNT_MAX)?;
         let attempts = (0..count).map(|_| r.text().map(Arc::from)).collect::<Option<_>>()?;
-        Some(Root { at, via, opening, proofs, attempts })
+        Some(Root { at, via, like, opening, proofs, attempts })
     }
 }
 
@@ -152,7 +157,7 @@ mod tests {
         ];
         let via = Some("/a/t/1".into());
         let roots = vec![
-            Root { via, opening: u64::MAX, proofs, ..Root::new("/a/b") },
+            Root { via, like: Some("/a/s/x".into()), opening: u64::MAX, proofs, ..Root::new("/a/b") },
             Root { opening: 1, attempts: vec![name("t-1"), name("t-0")], ..Root::new("/ψ") },
         ];
         let bytes = Root::encode(&roots);

@@ -263,6 +263,11 @@ impl Names for MemoryTree {
         Arc::new(MemoryTree { root, pin: None, ..self.clone() })
     }
 
+    /// All who have a tree could change all of it; a witness may say otherwise.
+    fn check_believed(&self, name: &str) -> Result<(), Fault> {
+        self.told("believing", &self.inner(name), false)
+    }
+
     fn process(&self) -> Process {
         // A tree belongs to the processes that have it in their memory: this one, and what it forked.
         Process { pid: std::process::id(), ..Process::default() }

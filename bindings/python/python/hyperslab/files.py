@@ -157,6 +157,8 @@ def _opened(core: _core.Target, member: _core.Comm, path: Place, mode: str) -> R
     if core.unfinished():
         names = ", ".join(core.unfinished())
         warnings.warn(f"an update in place began and did not end, its bytes may be old or new: {names}", stacklevel=3)
+    if core.passed_over():
+        warnings.warn(f"passed over: {'; '.join(core.passed_over())}", stacklevel=3)
     return file
 
 

@@ -66,6 +66,14 @@ class Group(Moving, Mapping[str, Array]):
         return tuple(self._core.unfinished())
 
     @property
+    def passed_over(self) -> tuple[str, ...]:
+        """Records beside it that are not believed, each with the reason.
+
+        Other users who may not change it have made them, or they cannot be read. Nothing that they say is done.
+        """
+        return tuple(self._core.passed_over())
+
+    @property
     def attrs(self) -> Attributes:
         """Attributes of the group, step or file; changes are collective."""
         return self._attributes_of("", self._attributes)

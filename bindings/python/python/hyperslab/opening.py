@@ -232,5 +232,7 @@ def open(  # noqa: A001 (as zarr has it)
             f"'{place_text(path)}': an update in place began and did not end, {store._unfinished_means}: {names}",
             stacklevel=2,
         )
+    if store.passed_over and member.rank == 0:
+        warnings.warn(f"'{place_text(path)}': passed over: {'; '.join(store.passed_over)}", stacklevel=2)
     _warn_of_consolidated(store, place_text(path))
     return store

@@ -44,7 +44,12 @@ pub(super) fn homes_of(names: &dyn Names) -> Result<Vec<Home>, Fault> {
 
 pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
     let names = &home.names;
-    let note = names.note(&home.owners())?.unwrap_or_default();
+    let list = names.note(&home.owners());
+    if let Err(fault) = &list {
+        cleaned.push(kept(home, &home.owners(), fault));
+    }
+    let is_believed = list.is_ok();
+    let note = list.ok().flatten().unwrap_or_default();
     let verb = if dry_run { "would be removed" } else { "removed" };
     let of_first = clean_first(home, dry_run, cleaned)?;
     for (line, owner) in lines(&note).iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
@@ -54,11 +59,15 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
             cleaned.push(Cleaned { kind: "root", name: names.full(&root), note });
             continue;
         }
-        let note = match fate(home, &owner)? {
-            Fate::Nothing => continue,
-            Fate::Lives => format!("kept: in use by {owner}"),
-            Fate::Dead(_) => format!("{verb}: {owner} is dead"),
-            Fate::Unknown => format!("{verb}: nobody here can know whether {owner} lives"),
+        let note = match fate(home, &owner) {
+            Ok(Fate::Nothing) => continue,
+            Ok(Fate::Lives) => format!("kept: in use by {owner}"),
+            Ok(Fate::Dead(_)) => format!("{verb}: {owner} is dead"),
+            Ok(Fate::Unknown) => format!("{verb}: nobody here can know whether {owner} lives"),
+            Err(fault) => {
+                cleaned.push(kept(home, &root, &fault));
+                continue;
+            }
         };
         let lives = note.starts_with("kept");
         cleaned.push(Cleaned { kind: "root", name: names.full(&root), note });
@@ -71,12 +80,25 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
             }
         }
     }
+    clean_marker(home, dry_run, cleaned)?;
+    if !dry_run && is_believed {
+        recover_home(home, Whose::Unknown)?;
+    }
+    unlisted(home, (&note, &of_first), dry_run, cleaned)
+}
+
+/// The same with the marker of a file.
+fn clean_marker(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
+    let names = &home.names;
     let beside = format!(".{}{MARKER}", home.base);
-    if !home.is_inside()
-        && names.exists(&beside)
-        && let Locked::Ours(lock) = names.lock(&beside)?
-    {
-        let noted = names.note(&beside)?;
+    let marked = match !home.is_inside() && names.exists(&beside) {
+        true => locked_with_note(&**names, &beside),
+        false => Ok(None),
+    };
+    if let Err(fault) = &marked {
+        cleaned.push(kept(home, &beside, fault));
+    }
+    if let Ok(Some((lock, noted))) = marked {
         let rests = noted.as_deref().is_some_and(is_resting);
         let torn = noted.is_none_or(|note| is_torn(&note));
         let note = if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
@@ -89,17 +111,36 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
             false => names.remove(&beside)?,
         }
     }
-    if !dry_run {
-        recover_home(home, Whose::Unknown)?;
+    Ok(())
+}
+
+/// What stays, since it is not believed or cannot be looked at.
+fn kept(home: &Home, name: &str, why: &Fault) -> Cleaned {
+    Cleaned { kind: "hidden", name: home.names.full(name), note: format!("kept: {}", why.text()) }
+}
+
+/// The lock of a marker that nobody else has locked, and what it says.
+type LockedNote = (Box<dyn Lock>, Option<Vec<u8>>);
+
+/// Locks a marker that is there, unless somebody else has.
+fn locked_with_note(names: &dyn Names, marker: &str) -> Result<Option<LockedNote>, Fault> {
+    match names.lock(marker)? {
+        Locked::Ours(lock) => Ok(Some((lock, names.note(marker)?))),
+        _ => Ok(None),
     }
-    unlisted(home, (&note, &of_first), dry_run, cleaned)
 }
 
 /// Removes a new file that is found by its first name, unless its owner lives, or says that it would; gives its hidden names.
 fn clean_first(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<Vec<String>, Fault> {
     let name = home.names.full(&home.first());
     let verb = if dry_run { "would be removed" } else { "removed" };
-    let fate = fate_of_first(home)?;
+    let fate = match fate_of_first(home) {
+        Ok(fate) => fate,
+        Err(fault) => {
+            cleaned.push(kept(home, &home.first(), &fault));
+            return Ok(Vec::new());
+        }
+    };
     let (goes, mut note) = match &fate {
         Fate::Nothing => return Ok(Vec::new()),
         Fate::Lives => (false, "kept: in use".to_string()),
@@ -137,8 +178,13 @@ fn unlisted(
         }
         let path = format!("{}{token}", home.prefix);
         let locked = if names.length(&path).is_some() { path.clone() } else { format!("{path}/{OWNER}") };
-        if matches!(names.lock(&locked)?, Locked::Busy) {
-            continue;
+        match names.check_believed(&path).and_then(|()| names.lock(&locked)) {
+            Ok(Locked::Busy) => continue,
+            Ok(_) => {}
+            Err(fault) => {
+                cleaned.push(kept(home, &path, &fault));
+                continue;
+            }
         }
         let verb = if dry_run { "would be removed" } else { "removed" };
         cleaned.push(Cleaned { kind: "hidden", name: names.full(&path), note: format!("{verb}: no owner is listed") });

@@ -44,12 +44,17 @@ impl Home {
 
     /// Beside something of this name.
     pub fn beside(names: Arc<dyn Names>, name: &str) -> Home {
-        Home { names, base: name.into(), prefix: format!(".{name}.hyperslab-"), above: None }
+        Home { names: believing(names, name), base: name.into(), prefix: format!(".{name}.hyperslab-"), above: None }
     }
 
     /// Inside of a store.
     pub fn inside(names: Arc<dyn Names>) -> Home {
-        Home { names, base: String::new(), prefix: format!("{INSIDE}/"), above: None }
+        Home { names: believing(names, ""), base: String::new(), prefix: format!("{INSIDE}/"), above: None }
+    }
+
+    /// Whether nobody else has taken the name of the list of owners, who may not change the store.
+    pub fn can_list(&self) -> bool {
+        self.names.check_believed(&self.owners()).is_ok()
     }
 
     /// The same, where what lies beside is made in the directory that is held, whatever becomes of its name.
@@ -169,8 +174,8 @@ impl Home {
         // What fails once may not fail twice, and what stays would be named for ever.
         let edited = self.names.edit(&self.owners(), &mut without, &mut || Ok(()));
         match edited.or_else(|_| self.names.edit(&self.owners(), &mut without, &mut || Ok(()))) {
-            // A line without a root is passed over, and goes with the next owner that is dead.
-            Err(fault) if fault.kind == FaultKind::Timeout => Ok(()),
+            // A line without a root is passed over, and goes with the next owner that is dead. A list that is not believed has none of ours.
+            Err(fault) if matches!(fault.kind, FaultKind::Timeout | FaultKind::Foreign) => Ok(()),
             struck => struck,
         }
     }
@@ -212,6 +217,11 @@ impl Home {
             self.names.remove_empty(INSIDE);
         }
     }
+}
+
+/// These names, where records are believed only if who made them could have changed what has this name.
+fn believing(names: Arc<dyn Names>, data: &str) -> Arc<dyn Names> {
+    names.believing(data).unwrap_or(names)
 }
 
 /// Whether the name by which something was locked still means it.

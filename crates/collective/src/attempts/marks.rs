@@ -166,6 +166,8 @@ impl Opening {
             Ok(Ok(marker)) => Ok(Some(marker)),
             Ok(Err(note)) if is_of_replacement(&note) && !alone => Ok(None),
             Ok(Err(note)) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
+            // Nobody changes it in place either, as long as that marker is there.
+            Err(fault) if fault.kind == FaultKind::Foreign => Ok(None),
             // It was removed meanwhile.
             Err(_) if self.names().is_absent(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
             Err(fault) => Err(fault),
@@ -229,6 +231,10 @@ impl Opening {
             let directory = line.get("updates").and_then(|name| name.as_str()).filter(is_updates);
             let Some(directory) = directory else { continue };
             for home in self.homes_above(marker)? {
+                // Nobody who may not change a store takes anything of it away.
+                if home.names.check_believed(&home.root(&owner.token)).is_err() {
+                    continue;
+                }
                 home.put_away(&format!("{}/{directory}", home.root(&owner.token)))?;
             }
         }

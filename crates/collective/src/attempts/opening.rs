@@ -10,6 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// A failure, unless it says that a record is not believed, which is passed over then.
+pub(super) fn unless_foreign(fault: Fault) -> Result<(), Fault> {
+    if fault.kind == FaultKind::Foreign { Ok(()) } else { Err(fault) }
+}
+
 /// How often another owner may remove a directory in which this one makes something.
 pub(super) const TURNS_MAX: usize = 100;
 
@@ -110,9 +115,9 @@ impl Opening {
             let (path, line) = (self.home.root(token), Owner::of(token, self.names()).line(&[]));
             return make(&path, &line).map(|lock| Made { path, found_by: FoundBy::Line(line), lock });
         }
-        self.make(token, |path, line| {
-            self.names().make_new(path)?;
-            make(path, line)
+        self.make(token, |path, line| match self.names().make_new_like(path, &self.home.base)? {
+            true => make(path, line),
+            false => Err(Fault::new(FaultKind::Exists, format!("somebody else made '{}'", self.names().full(path)))),
         })
     }
 
@@ -139,7 +144,7 @@ impl Opening {
     pub fn make_file(&self, header: &[u8], bytes: u64) -> Result<(), Fault> {
         let token = self.token();
         let listed = |path: &str, _: &[u8]| {
-            self.names().create(path, header, bytes)?;
+            self.names().create_like(path, header, bytes, &self.home.base)?;
             match self.names().lock(path)? {
                 Locked::Ours(lock) => Ok(lock),
                 _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
@@ -165,9 +170,9 @@ impl Opening {
         let lock = match names.claim(&first, header, false) {
             Ok(Claim::New(lock)) => lock,
             Ok(Claim::Busy(_)) => return Ok(None),
-            // Of one who died just now, or of this one, who could not see that he had made it.
+            // Of one who died just now, or of this one, who could not see that he had made it; or of somebody who is not believed.
             other => {
-                let failed = other.map(drop);
+                let failed = other.map(drop).or_else(unless_foreign);
                 let _ = recover_first(&self.home, Whose::Dead);
                 return if names.exists(&first) { Ok(None) } else { failed.map(|()| None) };
             }
@@ -212,7 +217,8 @@ impl Opening {
         let (path, line) = (self.home.root(token), Owner::of(token, self.names()).line(&[(PARTS, &*parts)]));
         for turn in 1.. {
             if self.home.is_inside() {
-                self.names().make_new(INSIDE)?;
+                self.names().make_new_like(INSIDE, &self.home.base)?;
+                self.names().check_believed(INSIDE)?;
             }
             let (mut made, mut listed_first) = (None, false);
             let mut list = |mut before: Vec<u8>| {
@@ -237,7 +243,9 @@ impl Opening {
                 // Somebody removed the empty directory for hidden things.
                 (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
                 (edited, _) => {
-                    self.names().discard(&path);
+                    if self.names().check_believed(&path).is_ok() {
+                        self.names().discard(&path);
+                    }
                     let owners = || self.names().full(&self.home.owners());
                     // By its line, the next opening finds what stays.
                     let stays = listed_first && !self.names().is_absent(&path);
@@ -263,6 +271,17 @@ impl Opening {
         Ok(format!("{}/{number}-{what}-{}", self.root()?, shown(of)))
     }
 
+    /// A new directory that is to replace something, with its permissions.
+    ///
+    /// # Errors
+    /// When the storage refuses.
+    pub fn directory_like(&self, what: &str, of: &str, like: &str) -> Result<String, Fault> {
+        let path = self.next(what, of)?;
+        self.names().make_new_like(&path, like)?;
+        self.names().take_mode(like, &path)?;
+        Ok(path)
+    }
+
     /// A new directory, to be published with what is in it.
     pub fn directory(&self, what: &str, of: &str) -> Result<String, Fault> {
         let path = self.next(what, of)?;
@@ -277,7 +296,8 @@ impl Opening {
         if let Some(known) = known.filter(|known| self.names().exists(known)) {
             return Ok(known);
         }
-        let made = self.directory(UPDATES, "")?;
+        let made = self.next(UPDATES, "")?;
+        self.names().make_new_like(&made, &self.home.base)?;
         self.state().updates = Some(made.clone());
         Ok(made)
     }
@@ -394,5 +414,43 @@ impl Opening {
             state.made = None;
             state.updates = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Attempts;
+    use super::*;
+    use hyperslab_world::{MemoryTree, TreeDeed, Witness};
+    use std::sync::Arc;
+
+    /// One who makes what is about to be made, and whom nobody believes.
+    struct Faster(MemoryTree);
+
+    impl Witness for Faster {
+        fn before(&self, deed: TreeDeed) -> Result<(), Fault> {
+            let is_root = deed.name.starts_with(".a.zarr.hyperslab-") && !deed.name.contains('/');
+            let owner = format!("{}/owner", deed.name);
+            if deed.verb == "making directory" && is_root {
+                self.0.make(deed.name)?;
+                self.0.write(&owner, b"his", false)?;
+            }
+            match deed.verb == "believing" && is_root && self.0.exists(&owner) {
+                true => Err(Fault::new(FaultKind::Foreign, "it is his")),
+                false => Ok(()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_root_that_somebody_else_was_faster_to_make_is_not_used_and_stays() {
+        let tree = MemoryTree::new();
+        tree.make("a.zarr").unwrap();
+        let seen = tree.watched(Arc::new(Faster(tree.clone())));
+        let attempts = Attempts::new(Home::beside(seen.at(&seen.full("")), "a.zarr"), 1, true, false, None);
+        let fault = attempts.directory("step", "s").unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Exists, "{fault}");
+        let files: Vec<_> = tree.files().into_iter().filter(|file| file.0.ends_with("/owner")).collect();
+        assert!(files.len() == 1 && files[0].1 == b"his", "{files:?}");
     }
 }

@@ -86,7 +86,8 @@ impl Opening {
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
     fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
         let marked = self.mark_replaced(marker, to, Replacing { noted: false, alone: false })?;
-        match self.names().rename(from, to) {
+        let renamed = self.names().take_mode(to, from).and_then(|()| self.names().rename(from, to));
+        match renamed {
             Ok(()) => Ok(marked),
             Err(fault) => Err(self.withdrawn(marked, fault)),
         }
@@ -262,13 +263,14 @@ impl Opening {
             // A small file that is renamed over another is not there any more when that is done.
             if over.is_some() && names.length(&entry.from).is_none() {
                 let new = format!("{}/{NEW}", entry.from);
-                names.create(&new, b"", 0)?;
+                names.create_like(&new, b"", 0, &self.home.base)?;
                 files.push(new);
             }
             noted.push(Noted { entry: entry.clone(), over });
         }
         let bytes = journal_of(&self.home, &self.root()?, &noted);
-        names.create(&journal, &bytes, bytes.len() as u64).map_err(|fault| match self.give_up(&journal) {
+        let noted = names.create_like(&journal, &bytes, bytes.len() as u64, &self.home.base);
+        noted.map_err(|fault| match self.give_up(&journal) {
             Ok(()) => fault,
             Err(why) => fault.also(format!("'{}' may be left behind: {}", names.full(&journal), why.text())),
         })?;

@@ -8,7 +8,7 @@ use super::records::{
     ARRAY, ASIDE, MARKER, OWNER, SEVERAL, is_attempt, is_disowned, is_torn, parts_of, path_of, unfinished_line,
 };
 use crate::naming::is_path;
-use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
+use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names, Reader, Writer};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +20,9 @@ pub struct Found {
     /// Arrays of which an update in place did not end, what is only half published, and what is left of owners who may
     /// live, as far as anybody here can know.
     pub unfinished: Vec<String>,
+    /// Records that are not believed, since others made them who could not have changed the data, or that cannot be read; each
+    /// with the reason.
+    pub passed_over: Vec<String>,
 }
 
 impl Found {
@@ -27,11 +30,28 @@ impl Found {
     pub fn and(mut self, other: Found) -> Found {
         self.removed.extend(other.removed);
         self.unfinished.extend(other.unfinished);
-        for names in [&mut self.removed, &mut self.unfinished] {
+        self.passed_over.extend(other.passed_over);
+        for names in [&mut self.removed, &mut self.unfinished, &mut self.passed_over] {
             names.sort_unstable();
             names.dedup();
         }
         self
+    }
+
+    /// Tells other ranks of it.
+    pub fn tell(&self, told: Writer) -> Writer {
+        [&self.removed, &self.unfinished, &self.passed_over].into_iter().fold(told, |told, names| {
+            names.iter().fold(told.number(names.len() as u64), |told, name| told.bytes(name.as_bytes()))
+        })
+    }
+
+    /// What was [told](Found::tell).
+    pub fn hear(r: &mut Reader) -> Option<Found> {
+        let mut names = || {
+            let count = r.number()?;
+            (0..count).map(|_| r.text()).collect::<Option<Vec<String>>>()
+        };
+        Some(Found { removed: names()?, unfinished: names()?, passed_over: names()? })
     }
 }
 
@@ -70,7 +90,11 @@ fn is_marked(home: &Home, name: &str) -> bool {
 pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
     let names = &*home.names;
     let mut found = Found::default();
-    let Some(note) = names.note(&home.owners())? else {
+    let note = match names.note(&home.owners()) {
+        Err(fault) if whose == Whose::Named || fault.kind == FaultKind::Foreign => return Ok(passed_over(&fault)),
+        note => note?,
+    };
+    let Some(note) = note else {
         if whose != Whose::Named {
             home.sweep();
         }
@@ -78,7 +102,8 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
     };
     if whose == Whose::Named {
         for line in lines(&note) {
-            name_only(home, &line, &mut found)?;
+            let named = name_only(home, &line, &mut found);
+            found.passed_over.extend(named.err().map(|fault| fault.text()));
         }
         return Ok(found.and(Found::default()));
     }
@@ -102,37 +127,7 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
         Err(fault) if fault.kind == FaultKind::Timeout => return Ok(found),
         looked => looked?,
     }
-    let mut struck: BTreeSet<Vec<u8>> = BTreeSet::new();
-    for (fate, owner, line) in fates {
-        let left = format!("what {owner} left in '{}'", names.full(&home.root(&owner.token)));
-        let lock = match fate {
-            Ok(Fate::Lives) => continue,
-            Ok(Fate::Unknown) if whose == Whose::Dead => {
-                found.unfinished.push(left);
-                continue;
-            }
-            Ok(Fate::Unknown | Fate::Nothing) => None,
-            Ok(Fate::Dead(lock)) => lock,
-            // It may be another user's, and nobody else's work waits for that.
-            Err(fault) => {
-                found.unfinished.push(format!("{left}: {}", fault.text()));
-                continue;
-            }
-        };
-        let mut of_owner = Found::default();
-        let buried = bury(home, &owner, &mut of_owner);
-        found.unfinished.append(&mut of_owner.unfinished);
-        if let Err(fault) = buried {
-            found.unfinished.push(format!("{left}: {}", fault.text()));
-            continue;
-        }
-        found.removed.append(&mut of_owner.removed);
-        drop(lock);
-        // If it could not be looked at when it was to be removed, the next opening tries again.
-        if names.is_absent(&home.root(&owner.token)) {
-            struck.insert(line);
-        }
-    }
+    let struck = bury_all(home, whose, fates, &mut found);
     let unfinished: BTreeSet<String> = found.unfinished.iter().filter(|name| is_marked(home, name)).cloned().collect();
     let mut still = unfinished.clone();
     let mut strike = |before: Vec<u8>| {
@@ -157,6 +152,56 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
     found.unfinished.extend(still);
     home.sweep();
     Ok(found.and(Found::default()))
+}
+
+/// Ends what owners left, of whom it is known how they fare; gives the lines of those of whom nothing is left.
+fn bury_all(
+    home: &Home,
+    whose: Whose,
+    fates: Vec<(Result<Fate, Fault>, Owner, Vec<u8>)>,
+    found: &mut Found,
+) -> BTreeSet<Vec<u8>> {
+    let mut struck = BTreeSet::new();
+    for (fate, owner, line) in fates {
+        let left = format!("what {owner} left in '{}'", home.names.full(&home.root(&owner.token)));
+        let lock = match fate {
+            Ok(Fate::Lives) => continue,
+            Ok(Fate::Unknown) if whose == Whose::Dead => {
+                found.unfinished.push(left);
+                continue;
+            }
+            Ok(Fate::Unknown | Fate::Nothing) => None,
+            Ok(Fate::Dead(lock)) => lock,
+            Err(fault) if fault.kind == FaultKind::Foreign => {
+                found.passed_over.push(fault.text());
+                continue;
+            }
+            // It may be another user's, and nobody else's work waits for that.
+            Err(fault) => {
+                found.unfinished.push(format!("{left}: {}", fault.text()));
+                continue;
+            }
+        };
+        let mut of_owner = Found::default();
+        let buried = bury(home, &owner, &mut of_owner);
+        found.unfinished.append(&mut of_owner.unfinished);
+        if let Err(fault) = buried {
+            found.unfinished.push(format!("{left}: {}", fault.text()));
+            continue;
+        }
+        found.removed.append(&mut of_owner.removed);
+        drop(lock);
+        // If it could not be looked at when it was to be removed, the next opening tries again.
+        if home.names.is_absent(&home.root(&owner.token)) {
+            struck.insert(line);
+        }
+    }
+    struck
+}
+
+/// What is not believed, or cannot be read by one who goes on without it.
+fn passed_over(why: &Fault) -> Found {
+    Found { passed_over: vec![why.text()], ..Found::default() }
 }
 
 /// How the owner of a new file fares that is found by its first name; nothing if there is none.
@@ -193,6 +238,9 @@ pub(super) fn recover_first(home: &Home, whose: Whose) -> Result<Found, Fault> {
         Ok(Fate::Dead(lock)) => lock,
         Ok(Fate::Unknown) if whose == Whose::Unknown => None,
         Ok(Fate::Unknown) => return left(""),
+        Err(fault) if fault.kind == FaultKind::Foreign => {
+            return Ok(passed_over(&fault));
+        }
         // It may be another user's, and nobody else's work waits for that.
         Err(fault) => return left(&format!(": {}", fault.text())),
     };
@@ -229,7 +277,8 @@ pub fn complete(home: &Home) -> Result<(), Fault> {
     if home.names.is_plain() {
         return Ok(());
     }
-    let note = home.names.note(&home.owners())?.unwrap_or_default();
+    // Of a list that cannot be read, those who recover what was left tell.
+    let note = home.names.note(&home.owners()).ok().flatten().unwrap_or_default();
     for owner in lines(&note).iter().filter_map(Owner::of_line) {
         home.names.complete(&home.root(&owner.token), &home.base)?;
     }
@@ -239,6 +288,7 @@ pub fn complete(home: &Home) -> Result<(), Fault> {
 pub(super) fn fate(home: &Home, owner: &Owner) -> Result<Fate, Fault> {
     let names = &*home.names;
     let (root, gone) = (home.root(&owner.token), home.gone(&owner.token));
+    names.check_believed(&root).and_then(|()| names.check_believed(&gone))?;
     if names.identity(&root)?.is_none() {
         return Ok(if names.identity(&gone)?.is_some() { Fate::Dead(None) } else { Fate::Nothing });
     }
@@ -391,8 +441,12 @@ fn name_only(home: &Home, line: &Map<String, Value>, found: &mut Found) -> Resul
     found.unfinished.extend(left.map(String::from));
     let Some(owner) = Owner::of_line(line) else { return Ok(()) };
     let root = home.root(&owner.token);
-    // Who may only read may not be able to ask for locks; then nothing is said of it.
-    let Ok(Fate::Dead(_lock)) = fate(home, &owner) else { return Ok(()) };
+    let _lock = match fate(home, &owner) {
+        Ok(Fate::Dead(lock)) => lock,
+        Err(fault) if fault.kind == FaultKind::Foreign => return Err(fault),
+        // Who may only read may not be able to ask for locks; then nothing is said of it.
+        _ => return Ok(()),
+    };
     for journal in journals(names, &root)? {
         let entries = entries_of(home, &root, &journal)?;
         found.unfinished.extend(entries.iter().map(|noted| in_store(home, &noted.entry.to).to_string()));

@@ -42,7 +42,10 @@ impl PublishWay for ByRename {
         let replaced = new.kind == ARRAY && new.overwrite && of.names().exists(new.to);
         let number = Some(new.to).filter(|_| replaced).and_then(|name| of.names().identity(name).ok().flatten());
         let what = number.map_or(new.kind.into(), |(_, number)| format!("{}.{number}", new.kind));
-        of.directory(&what, new.of)
+        match replaced {
+            true => of.directory_like(&what, new.of, new.to),
+            false => of.directory(&what, new.of),
+        }
     }
 
     fn renew(&self, of: &Opening, hidden: &str) -> Result<(), Fault> {
@@ -90,7 +93,7 @@ impl PublishWay for ByRename {
 
     fn replace(&self, of: &Opening, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
         let made = of.next("metadata", "")?;
-        of.names().create(&made, small.bytes, small.bytes.len() as u64)?;
+        of.names().create_like(&made, small.bytes, small.bytes.len() as u64, small.name)?;
         if small.sync {
             of.names().sync_files(std::slice::from_ref(&made))?;
         }
@@ -117,7 +120,7 @@ impl PublishWay for ByRename {
         let mut entries = Vec::with_capacity(small.len());
         for one in small {
             let from = of.next("metadata", "")?;
-            of.names().create(&from, one.bytes, one.bytes.len() as u64)?;
+            of.names().create_like(&from, one.bytes, one.bytes.len() as u64, one.name)?;
             entries.push(Entry { from, to: one.name.into(), replaces: true });
         }
         if small.iter().any(|one| one.sync) {

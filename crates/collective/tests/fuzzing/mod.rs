@@ -2,7 +2,8 @@
 //! carries out with the cases that were saved.
 
 use hyperslab_collective::attempts::{Found, Home, Whose, clean, complete, recover};
-use hyperslab_world::{MemoryTree, Names};
+use hyperslab_world::{Fault, FaultKind, MemoryTree, Names, TreeDeed, Witness};
+use std::sync::Arc;
 
 /// A target, and what is asserted of any input.
 pub(crate) type FuzzTarget = (&'static str, fn(&[u8]));
@@ -52,7 +53,49 @@ fn directory(bytes: &[u8]) -> MemoryTree {
     tree
 }
 
+/// Lets nobody believe some of what lies beside the store, which others have made: the lists, or what they lead to.
+struct Strange {
+    lists: bool,
+}
+
+impl Witness for Strange {
+    fn before(&self, deed: TreeDeed) -> Result<(), Fault> {
+        let is_root = deed.name.starts_with(ROOT) || deed.name.starts_with(&ROOT.replace("slab-", "slab-gone-"));
+        let is_list = ["/owners", "slab-owners", "slab-update"].iter().any(|list| deed.name.ends_with(list));
+        let asks = ["reading", "locking", "editing", "claiming", "adding to", "believing"].contains(&deed.verb);
+        match asks && if self.lists { is_list } else { is_root } {
+            true => Err(Fault::new(FaultKind::Foreign, format!("'{}' is not believed", deed.name))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What others have planted changes nothing, and who only reads goes on.
+fn check_strange(bytes: &[u8]) {
+    for lists in [false, true] {
+        let tree = directory(bytes);
+        let before = tree.files();
+        let strange = tree.watched(Arc::new(Strange { lists }));
+        let home = Home::beside(strange.at(&strange.full("")), "a.zarr");
+        let _ = complete(&home);
+        recover(&home, Whose::Named).expect("who only reads goes on");
+        assert_eq!(tree.files(), before, "who only reads changes nothing");
+        for whose in [Whose::Dead, Whose::Unknown] {
+            let _ = recover(&home, whose);
+        }
+        let _ = clean(&strange.below("a.zarr"), false);
+        // A root without a list that is believed has no owner.
+        let is_kept = |file: &&(String, Vec<u8>)| {
+            !lists && file.0.starts_with(ROOT) || file.0.starts_with("a.zarr/rho/") && !file.0.ends_with("-update")
+        };
+        let after = tree.files();
+        assert!(before.iter().filter(is_kept).eq(after.iter().filter(is_kept)), "strangers changed it: {after:?}");
+        assert!(after.iter().all(|file| !file.0.starts_with("a.zarr/new")), "strangers published: {after:?}");
+    }
+}
+
 fn check(bytes: &[u8]) {
+    check_strange(bytes);
     let of = |tree: &MemoryTree| Home::beside(tree.at(&tree.full("")), "a.zarr");
     let is_other =
         |file: &&(String, Vec<u8>)| !file.0.starts_with("a.zarr/") && !file.0.starts_with(".a.zarr.hyperslab-");

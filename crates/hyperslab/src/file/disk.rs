@@ -60,8 +60,7 @@ impl Opened {
         let told = Writer::default().bytes(names.full("").as_bytes()).bytes(name.as_bytes());
         let root = Root { opening: attempts.opening, proofs: proofs.clone(), ..Root::new(names.full(name)) };
         let told = told.bytes(attempts.file().as_bytes()).bytes(header).bytes(&Root::encode(&[root]));
-        let told = told.number(attempts.at_once(1).into()).number(found.removed.len() as u64);
-        found.removed.iter().chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0
+        found.tell(told.number(attempts.at_once(1).into())).0
     }
 }
 
@@ -73,11 +72,8 @@ impl Heard {
         let header = r.bytes().ok_or_else(broken)?.to_vec();
         let root = r.bytes().and_then(Root::decode).and_then(|mut roots| roots.pop()).ok_or_else(broken)?;
         let at_hand = r.number().ok_or_else(broken)? != 0;
-        let count = r.number().ok_or_else(broken)?;
-        let mut removed: Vec<String> = std::iter::from_fn(|| r.text()).collect();
-        let unfinished = removed.split_off(removed.len().min(count as usize));
+        let found = Found::hear(&mut r).ok_or_else(broken)?;
         let home = Home::beside(names.at(&directory), &name);
-        let found = Found { removed, unfinished };
         Ok(Heard { home, opening: root.opening, hidden, header, proofs: root.proofs, found, at_hand })
     }
 }
@@ -87,15 +83,19 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
     complete(home)?;
     let mut found = recover(home, if mode.writes() { Whose::Dead } else { Whose::Named })?;
     let (names, marker) = (&*home.names, marker(&home.base));
-    if mode.writes() {
-        drop_idle_marker(names, &marker)?;
-    }
-    if !mode.writes_new()
-        && names.note(&marker)?.is_some_and(|note| is_torn(&note))
+    let noted = if mode.writes() { drop_idle_marker(names, &marker) } else { Ok(()) };
+    let noted = match mode.writes_new() {
+        true => noted.map(|()| None),
+        false => noted.and_then(|()| names.note(&marker)),
+    };
+    match noted {
+        Err(fault) if !mode.writes() || fault.kind == FaultKind::Foreign => found.passed_over.push(fault.text()),
+        Err(fault) => return Err(fault),
         // What has gone meanwhile has ended.
-        && !matches!(names.lock(&marker), Ok(Locked::Busy | Locked::Absent))
-    {
-        found.unfinished.push(home.base.clone());
+        Ok(Some(note)) if is_torn(&note) && !matches!(names.lock(&marker), Ok(Locked::Busy | Locked::Absent)) => {
+            found.unfinished.push(home.base.clone());
+        }
+        Ok(_) => {}
     }
     Ok(found)
 }

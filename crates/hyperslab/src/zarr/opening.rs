@@ -7,7 +7,7 @@ use crate::listing;
 use hyperslab_collective::attempts::is_token;
 use hyperslab_collective::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, is_torn, recover};
 use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type, v2};
-use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Locked, Names, Publishing, Reader, Writer, fingerprint};
 use std::time::Instant;
 
 /// What rank 0 finds and makes.
@@ -80,13 +80,8 @@ impl Opened {
         let told =
             Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
         let told = told.number(attempts.opening).bytes(metadata);
-        let told = tell_nodes(told, nodes).number(above.len() as u64).number(found.removed.len() as u64);
-        above
-            .iter()
-            .chain(&found.removed)
-            .chain(&found.unfinished)
-            .fold(told, |told, name| told.bytes(name.as_bytes()))
-            .0
+        let told = found.tell(tell_nodes(told, nodes));
+        above.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0
     }
 }
 
@@ -98,14 +93,11 @@ impl Heard {
         let metadata = r.bytes().ok_or_else(broken)?;
         let attributes = GroupMetadata::parse(metadata, METADATA_KEY).map_err(format_fault)?.attributes;
         let nodes = hear_nodes(&mut r)?;
-        let mut count = || r.number().map(|count| count as usize).ok_or_else(broken);
-        let (first, second) = (count()?, count()?);
-        let mut above: Vec<String> = std::iter::from_fn(|| r.text()).collect();
-        let mut removed = above.split_off(above.len().min(first));
-        let unfinished = removed.split_off(removed.len().min(second));
+        let found = Found::hear(&mut r).ok_or_else(broken)?;
+        let above: Vec<String> = std::iter::from_fn(|| r.text()).collect();
         let names = names.at(&home);
         let home = if base.is_empty() { Home::inside(names) } else { Home::beside(names, &base) };
-        Ok(Heard { home, opening, attributes, found: Found { removed, unfinished }, above, nodes })
+        Ok(Heard { home, opening, attributes, found, above, nodes })
     }
 }
 
@@ -121,9 +113,11 @@ fn inside(directory: &dyn Names) -> Home {
 }
 
 /// Where a store's attempts lie: beside it, if things can be made and renamed from there.
-fn home(directory: &dyn Names, mode: Mode) -> Home {
-    let usable =
-        |home: &Home| !mode.writes() || home.names.can_rename(&format!(".{}.hyperslab-owners", home.base), &home.base);
+fn home(directory: &dyn Names, mode: Mode, left: &Found) -> Home {
+    let can_rename = |home: &Home| home.names.can_rename(&format!(".{}.hyperslab-owners", home.base), &home.base);
+    // Where somebody else has taken the name of the list, there is one in the store.
+    let can_list = |home: &Home| left.passed_over.is_empty() || home.can_list();
+    let usable = |home: &Home| !mode.writes() || can_list(home) && can_rename(home);
     beside(directory).filter(usable).unwrap_or_else(|| inside(directory))
 }
 
@@ -223,7 +217,7 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
         return Ok(None);
     }
     let held = |home: &Home| Ok::<_, Fault>(Some(home.names.hold(&home.base)?));
-    let home = home(directory, mode);
+    let home = home(directory, mode, &left);
     let attempts = if anew && there && !is_vacant(directory) {
         if let Some(name) = directory.list("")?.iter().find(|name| is_busy(directory, name)) {
             let text = format!("'{name}' of '{root}' is being changed in place by another owner at this moment");
@@ -305,10 +299,9 @@ fn erase(directory: &dyn Names, home: &Home, opening: u64, how: How, fresh: &[u8
     let attempts = Attempts::new(home.clone(), opening, at_hand, durable, None);
     let names = &*home.names;
     if !home.base.is_empty() {
-        let new = attempts.directory("store", &home.base)?;
+        let new = attempts.directory_like("store", &home.base, &home.base)?;
         let key = format!("{new}/{METADATA_KEY}");
-        names.create(&key, fresh, fresh.len() as u64)?;
-        names.take_mode(&home.base, &new)?;
+        names.create_like(&key, fresh, fresh.len() as u64, &format!("{}/{METADATA_KEY}", home.base))?;
         if durable {
             names.sync_files(std::slice::from_ref(&key))?;
         }
@@ -325,8 +318,22 @@ fn erase(directory: &dyn Names, home: &Home, opening: u64, how: How, fresh: &[u8
         let mut listed = directory.list("")?;
         how.check_time()?;
         listed.retain(|name| name != INSIDE);
+        if let Publishing::Metadata(_) = names.publishing() {
+            attempts.erase(&listed, METADATA_KEY)?;
+            directory.write(METADATA_KEY, fresh, durable)?;
+            return Ok(attempts.holding(names.hold(&home.base)?));
+        }
+        // Before the old metadata go, whose permissions they have.
+        let key = attempts.next("metadata", "")?;
+        names.create_like(&key, fresh, fresh.len() as u64, METADATA_KEY)?;
+        if durable {
+            names.sync_files(std::slice::from_ref(&key))?;
+        }
         attempts.erase(&listed, METADATA_KEY)?;
-        directory.write(METADATA_KEY, fresh, durable)?;
+        names.rename(&key, METADATA_KEY)?;
+        if durable {
+            names.sync("")?;
+        }
         Ok(attempts.holding(names.hold(&home.base)?))
     }
 }

@@ -180,8 +180,11 @@ impl Writing {
             self.hidden.push(hidden.clone());
             let json = self.metadata[number].to_json(&array.name).map_err(format_fault)?;
             *one = self::stored(&self.metadata[number], number as u32, true);
-            directory.create(&format!("{hidden}/{METADATA_KEY}"), &json, json.len() as u64)?;
-            roots.push(attempts.ground(&hidden));
+            let like = format!("{}/{METADATA_KEY}", self.at(array));
+            directory.create_like(&format!("{hidden}/{METADATA_KEY}"), &json, json.len() as u64, &like)?;
+            let replaces = self.new.overwrite && directory.exists(&like);
+            let like = replaces.then(|| directory.full(&like).into());
+            roots.push(Root { like, ..attempts.ground(&hidden) });
         }
         Ok(roots)
     }

@@ -1,5 +1,6 @@
 //! Locks on small files, whose notes say who holds them.
 
+use super::records::Record;
 use crate::below::{Spot, identity};
 use crate::doing::{close, posix_fault};
 use crate::posix::at_hand;
@@ -111,7 +112,7 @@ fn is_there(spot: &Spot, held: &Metadata) -> bool {
 }
 
 /// What a file holds.
-fn note(file: &File) -> io::Result<Vec<u8>> {
+pub(super) fn note(file: &File) -> io::Result<Vec<u8>> {
     note_of(file, file.metadata()?.len())
 }
 
@@ -146,11 +147,16 @@ fn add(spot: &Spot, file: &File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// As [`Names::claim`](hyperslab_world::Names::claim), of the spot that is found for its name again and again.
-pub(super) fn claim(find: impl Fn() -> io::Result<Spot>, path: &Path, bytes: &[u8], sync: bool) -> io::Result<Claim> {
-    let lock = |file, real| Box::new(FileLock { file, path: path.into(), real });
+pub(super) fn claim(
+    find: impl Fn() -> io::Result<Spot>,
+    record: &Record,
+    bytes: &[u8],
+    sync: bool,
+) -> io::Result<Claim> {
+    let lock = |file, real| Box::new(FileLock { file, path: record.path.into(), real });
     for _ in 0..TURNS_MAX {
         let spot = find()?;
-        let (file, new) = match spot.create_new() {
+        let (file, new) = match spot.create_note(record.like(&spot).as_ref()) {
             Ok(file) => (file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match spot.open() {
                 Ok(file) => (file, false),
@@ -160,7 +166,9 @@ pub(super) fn claim(find: impl Fn() -> io::Result<Spot>, path: &Path, bytes: &[u
             Err(error) => return Err(error),
         };
         let held = file.metadata()?;
-        crate::regular::check(&held)?;
+        if !new {
+            record.check(&held)?;
+        }
         let real = match lock_patiently(&file) {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => return Ok(Claim::Busy(note(&file)?)),
@@ -236,14 +244,16 @@ fn remove_unless_added(spot: &Spot, file: &File, before: &[u8]) -> io::Result<()
 }
 
 /// As [`Names::append`](hyperslab_world::Names::append).
-pub(super) fn append(spot: &Spot, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn append(spot: &Spot, record: &Record, bytes: &[u8]) -> io::Result<()> {
     // What was there may end within a line, if a disk was full.
     let bytes = [b"\n", bytes].concat();
     for _ in 0..TURNS_MAX {
         let mut file = spot.open_to_append()?;
+        let held = file.metadata()?;
+        record.check(&held)?;
         file.write_all(&bytes)?;
         // Whoever has it to himself may have removed it before, and then knows nothing of this.
-        if is_there(spot, &file.metadata()?) {
+        if is_there(spot, &held) {
             return close(file);
         }
     }
@@ -251,9 +261,11 @@ pub(super) fn append(spot: &Spot, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// As [`Names::lock`](hyperslab_world::Names::lock).
-pub(super) fn lock(spot: &Spot, path: &Path) -> io::Result<Locked> {
+pub(super) fn lock(spot: &Spot, record: &Record) -> io::Result<Locked> {
+    let path = record.path;
     // Some file systems lock only what is open for writing, and some users may not write.
     let file = spot.open().or_else(|_| spot.open_to_sync())?;
+    record.check_maker(&file.metadata()?)?;
     match file.try_lock() {
         Ok(()) => Ok(Locked::Ours(Box::new(FileLock { file, path: path.into(), real: true }))),
         Err(TryLockError::WouldBlock) => Ok(Locked::Busy),
@@ -268,11 +280,12 @@ pub(super) fn is_shared(spot: &Spot) -> io::Result<bool> {
 }
 
 /// As [`Names::edit`](hyperslab_world::Names::edit).
-pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Result<(), Fault> {
-    let failed = |error: io::Error| posix_fault("changing", path, &error);
+pub(super) fn edit(spot: &Spot, record: &Record, change: Change, then: Then) -> Result<(), Fault> {
+    let (path, failed) = (record.path, |error: io::Error| record.failed("changing", &error));
     let until = Instant::now() + EDIT_WAIT;
     loop {
-        let file = spot.open_shared().map_err(failed)?;
+        let file = spot.open_shared(|| record.like(spot)).map_err(failed)?;
+        file.metadata().and_then(|held| record.check(&held)).map_err(failed)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
                 std::thread::sleep(LOCK_PAUSE);
@@ -353,13 +366,15 @@ mod tests {
             }
             Spot::find(crate::below::root(&root)?, Path::new("before/marker"))
         };
-        let claimed = claim(find, &before.join("marker"), b"x", false);
+        let marker = before.join("marker");
+        let record = Record { path: &marker, data: None };
+        let claimed = claim(find, &record, b"x", false);
         assert!(claimed.is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
         assert_eq!(std::fs::read_dir(&after).unwrap().count(), 0, "what was made is taken back");
         // Another directory of that name has one.
         std::fs::create_dir(&before).unwrap();
         let find = || Spot::find(crate::below::root(&root)?, Path::new("before/marker"));
-        assert!(matches!(claim(find, &before.join("marker"), b"x", false), Ok(Claim::New(_))));
+        assert!(matches!(claim(find, &record, b"x", false), Ok(Claim::New(_))));
         assert_eq!(std::fs::read(before.join("marker")).unwrap(), b"x");
         std::fs::remove_dir_all(&root).unwrap();
     }

@@ -418,7 +418,7 @@ impl Files {
         let spot = spot.map_err(failed)?;
         let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
         let hidden = made.transpose().map_err(failed)?;
-        let file = Arc::new(hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?);
+        let file = Arc::new(self.grounds.create(object, &spot, (hidden.as_ref(), &target)).map_err(failed)?);
         let reach = self.ask_about_root(object, &file);
         let sends_on = self.sends_on(durability);
         let going = sends_on.then_some(&*self.advance);

@@ -1,13 +1,16 @@
 //! The roots that objects lie below: whether this node sees there what rank 0 sees, and where files go.
 
+use super::permissions::{Like, Permissions};
 use crate::below::{self, Spot};
 use crate::doing::Doing;
+use crate::likeness::Likeness;
 use crate::regular;
 use hyperslab_layout::Object;
 use hyperslab_world::{Fault, FaultKind, METADATA_BYTES_MAX, Proof, Root, fingerprint};
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +30,10 @@ pub(super) struct Grounds {
     seen: BTreeSet<(u64, Proof)>,
     /// Directories that are in use.
     held: VecDeque<(PathBuf, Arc<OwnedFd>)>,
+    /// Of roots that take the place of something, what files and directories in that are like.
+    likes: Vec<(u32, Option<Likeness>, Option<Likeness>)>,
+    /// What files become that are made in the place of others.
+    permissions: Permissions,
 }
 
 impl Grounds {
@@ -36,6 +43,41 @@ impl Grounds {
         let seen = |root: &Root| root.proofs.iter().all(|proof| self.seen.contains(&(root.opening, proof.clone())));
         self.proven = roots.iter().map(seen).collect();
         self.roots = roots;
+        self.likes.clear();
+    }
+
+    /// What a file of an object is like whose root takes the place of something, and its directory; looked at once.
+    fn like(&mut self, object: &Object) -> Option<&(u32, Option<Likeness>, Option<Likeness>)> {
+        let like = self.root(object)?.like.clone()?;
+        if let Some(number) = self.likes.iter().position(|known| known.0 == object.root) {
+            return self.likes.get(number);
+        }
+        let of = |path: &Path| {
+            let spot = Spot::new(below::root(path.parent()?).ok()?, path.file_name()?);
+            spot.likeness().ok().flatten()
+        };
+        let like = Path::new(&*like);
+        let directory = like.parent().and_then(of).map(Likeness::of_root);
+        self.likes.push((object.root, of(like).map(Likeness::writable), directory));
+        self.likes.last()
+    }
+
+    /// Makes the file of a whole object: of a new one, or under a hidden name and with this path, of one that takes the place of
+    /// another.
+    pub(super) fn create(
+        &mut self,
+        object: &Object,
+        spot: &Spot,
+        (hidden, path): (Option<&Spot>, &Path),
+    ) -> io::Result<File> {
+        let at = (self.root(object).map_or(0, |root| root.opening), path.parent().unwrap_or(path));
+        if let Some(hidden) = hidden {
+            return self.permissions.create(hidden, &Like::Replaced(spot), at);
+        }
+        match self.like(object).and_then(|like| like.1.clone()) {
+            Some(like) => self.permissions.create(spot, &Like::Known(&like), at),
+            None => spot.create(),
+        }
     }
 
     /// Holds no directory any more.
@@ -99,6 +141,7 @@ impl Grounds {
         if let Some(held) = self.held(parent) {
             return Ok(Spot::new(held, last));
         }
+        let root_like = self.root(object).is_some_and(|root| root.like.is_some());
         let directory = match self.root(object).filter(|_| !object.name.is_empty()) {
             Some(root) => {
                 let root = PathBuf::from(&*root.at);
@@ -110,7 +153,8 @@ impl Grounds {
                     Some(held) => held,
                     None => self.hold(&root, root_itself(&root)?),
                 };
-                below::make_way(begin, way, made)?
+                let like = if root_like { self.like(object).and_then(|like| like.2.clone()) } else { None };
+                below::make_way(begin, way, like.as_ref(), made)?
             }
             None => below::root(parent)?,
         };

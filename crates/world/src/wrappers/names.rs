@@ -168,6 +168,22 @@ impl Names for FailingNames {
         self.change().and_then(|()| self.inner.create(name, prefix, bytes))
     }
 
+    fn create_like(&self, name: &str, prefix: &[u8], bytes: u64, like: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.create_like(name, prefix, bytes, like))
+    }
+
+    fn make_new_like(&self, name: &str, like: &str) -> Result<bool, Fault> {
+        self.change().and_then(|()| self.inner.make_new_like(name, like))
+    }
+
+    fn take_mode(&self, from: &str, to: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.take_mode(from, to))
+    }
+
+    fn check_believed(&self, name: &str) -> Result<(), Fault> {
+        self.inner.check_believed(name)
+    }
+
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.resize(name, bytes))
     }

@@ -1,0 +1,100 @@
+"""Operations that replace something of each format, on any number of ranks: for `test_permissions`.
+
+``python permission_cases.py DIRECTORY [OPERATION...]`` carries them out by threads or by the ranks of MPI.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+
+VALUES = np.arange(24.0).reshape(6, 4)
+ROWS = (slice(0, 6), slice(0, 4))
+
+
+def given(comm: Any, values: np.ndarray) -> tuple[Any, ...]:
+    """This rank's rows, and who holds which."""
+    if comm is None:
+        return (values,)
+    dist = hs.Distribution(values.shape, (comm.size,), ("block", "*"))
+    return values[dist.slices(comm.rank)], dist
+
+
+def zarr_store(path: Path, comm: Any) -> None:
+    """A store with arrays and attributes."""
+    with hs.open(path, "w", comm=comm) as group:
+        for name in ("rho", "old", "p"):
+            group.write(name, *given(comm, VALUES), chunks=(4, 4))
+
+
+def file(path: Path, comm: Any) -> None:
+    """A file of a format."""
+    if path.suffix == ".raw":
+        with hs.open_raw(path, "w", comm=comm) as group:
+            group.write("rho", *given(comm, VALUES))
+    elif path.suffix == ".npy":
+        hs.save_npy(path, *given(comm, VALUES), comm=comm)
+    else:
+        with hs.open(path, "w", comm=comm) as group:
+            group.write("rho", *given(comm, VALUES))
+
+
+def in_store(change: Callable[[Any, Any], None], mode: str = "r+", **more: Any) -> Callable[[Path, Any], None]:
+    """A change of a store."""
+
+    def run(place: Path, comm: Any) -> None:
+        with hs.open(place / "s.zarr", mode, comm=comm, **more) as group:
+            change(group, comm)
+
+    return run
+
+
+def again(name: str) -> Callable[[Path, Any], None]:
+    """The same file once more."""
+    return lambda place, comm: file(place / name, comm)
+
+
+#: What is replaced, and how; and with ``durable=False``.
+OPERATIONS: dict[str, Callable[[Path, Any], None]] = {
+    "section": in_store(lambda group, comm: group.write("rho", *given(comm, VALUES + 1), section=ROWS)),
+    "section, not durable": in_store(
+        lambda group, comm: group.write("rho", *given(comm, VALUES + 2), section=ROWS), durable=False
+    ),
+    "append": in_store(lambda group, comm: group.append("p", *given(comm, VALUES))),
+    "attributes": in_store(lambda group, comm: group.attrs.update({"b": 2})),
+    "attributes of an array": in_store(lambda group, comm: group["rho"].attrs.update({"b": 2})),
+    "overwrite": in_store(
+        lambda group, comm: group.write("old", *given(comm, VALUES + 3), overwrite=True, chunks=(4, 4))
+    ),
+    "store": in_store(lambda group, comm: None, "w"),
+    **{f"w {name}": again(name) for name in ("f.raw", "f.npy", "f.h5", "f.nc")},
+}
+
+
+def made(place: Path, comm: Any) -> None:
+    """All that is replaced afterwards."""
+    zarr_store(place / "s.zarr", comm)
+    for name in ("f.raw", "f.npy", "f.h5", "f.nc"):
+        file(place / name, comm)
+
+
+def main() -> None:
+    """As ranks of MPI, where this is one of several."""
+    place, names = Path(sys.argv[1]), sys.argv[2:]
+    comm = None
+    if "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ:
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+    for name in names:
+        OPERATIONS[name](place, comm)
+
+
+if __name__ == "__main__":
+    main()
