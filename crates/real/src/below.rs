@@ -1,6 +1,7 @@
 //! Names below a root that no symbolic link leads away from: what is made, written, renamed or removed by them lies where
 //! they say. The path of the root itself may contain links.
 
+use crate::progress;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -138,7 +139,7 @@ impl Spot {
 
     /// Makes the names in its directory durable.
     pub(crate) fn sync_directory(&self) -> io::Result<()> {
-        open_to_sync(&self.directory)?.sync_all()
+        progress::syncing(|| open_to_sync(&self.directory)?.sync_all())
     }
 
     pub(crate) fn rename(&self, to: &Spot) -> io::Result<()> {
