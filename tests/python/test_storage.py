@@ -35,7 +35,7 @@ def test_the_error_on_a_full_disk_says_what_has_changed(ranks: int, inside: list
     seed = int(os.environ.get("HYPERSLAB_SEED", "58")) + ranks
     task = tmp_path / "task.json"
     task.write_text(json.dumps({"seed": seed, "cases": 60, "step": 4096}))
-    told = run_ranks(ranks, "full_disk", tmp_path / "disk", task, inside=inside)
+    told = run_ranks(ranks, "out_of_room", tmp_path / "disk", task, inside=inside)
     assert f"60 cases on {ranks} ranks" in told
     assert "'torn'" in told, "some of them tear something"
 

@@ -326,7 +326,7 @@ def test_previews_add_up(tmp_path: Path) -> None:
     made = previews(run, 512)
     assert [level.group for level in made.levels] == [1, 4]
     assert np.all(np.abs(made.histogram.sum(axis=1, dtype=np.int64) - 65535) <= len(STATES))
-    fine = made.levels[0].cells[3] & 15
+    fine = made.levels[0].cells[3] & 31
     assert np.sum(fine == Kind.APPLICATION) == pytest.approx(512 * 0.1 / run.seconds, rel=0.2)
 
 

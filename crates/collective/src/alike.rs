@@ -5,7 +5,7 @@
 //! longer than its bytes do.
 
 use crate::array::LocalArray;
-use crate::holding::{Ownership, Part};
+use crate::holding::{Exposing, Ownership, Part};
 use crate::request::ArrayRequest;
 use hyperslab_layout::{Axis, IndexSet, Listed, Policies, Stored, Term, Triplet, View};
 use hyperslab_pack::Memory;
@@ -120,6 +120,24 @@ impl Parts {
         let several = runs.into_iter().filter(|run| run.len() > 1);
         let joined = several.map(|run| (run.clone(), one_part(&each[run])));
         Parts { joined: joined.collect(), each }
+    }
+
+    /// This rank's parts, where it is known how it holds the arrays.
+    pub(crate) fn known(
+        arrays: &[ArrayRequest],
+        locals: Option<&[Vec<LocalArray>]>,
+        at: (u32, u32),
+        together: bool,
+    ) -> Result<Option<Parts>, Fault> {
+        let holdings = || arrays.iter().map(|request| request.holding.as_deref());
+        for (request, holding) in arrays.iter().zip(holdings()) {
+            holding.map_or(Ok(()), |holding| holding.check(&request.name, at.1))?;
+        }
+        let (Some(locals), true) = (locals, holdings().all(|holding| holding.is_some())) else { return Ok(None) };
+        let mut exposing = Exposing::new(at);
+        let each = arrays.iter().zip(holdings().flatten()).zip(locals);
+        let parts = each.map(|((request, holding), locals)| exposing.expose(holding, &request.name, locals));
+        Ok(Some(Parts::new(arrays, parts.collect::<Result<_, Fault>>()?, together)))
     }
 
     /// What this rank cannot do.

@@ -21,6 +21,8 @@
 //! That is the way of places that can rename (`renaming.rs`). In an object store (`putting.rs`) only metadata are hidden:
 //! chunks lie under their final keys, each put if absent and told by the attempt that it carries, and metadata take their
 //! keys last. Targets do not ask which way it is (`way.rs`).
+//!
+//! Where there is no room for a root, things can still be removed (`removing.rs`).
 
 mod clean;
 mod home;
@@ -33,6 +35,7 @@ mod publish;
 mod putting;
 mod records;
 mod recover;
+mod removing;
 mod renaming;
 mod touched;
 mod way;
@@ -51,6 +54,7 @@ use putting::ByMetadata;
 use records::SEVERAL;
 pub use records::{ARRAY, INSIDE, MARKER, STEP, is_torn};
 pub use recover::{Found, Whose, complete, drop_idle_marker};
+pub use removing::Removed;
 use renaming::ByRename;
 use std::collections::BTreeSet;
 use std::ops::Deref;

@@ -1,14 +1,14 @@
 //! A collective call that moves arrays: agree, move, agree, publish.
 
 use crate::Decode;
-use crate::agreement::{Agreement, Begin};
+use crate::agreement::{Agreement, Begin, syncs_of};
 use crate::alike::{Group, Lying, Parts, TOGETHER, Taken, runs, transfer};
 use crate::array::LocalArray;
 use crate::casting::check_cast;
 use crate::decision::Decision;
 use crate::described::with_arrays;
 use crate::destinations::destinations;
-use crate::holding::{Exposing, Exposure, Ownership, Part, number_parts};
+use crate::holding::{Exposure, Ownership, Part, number_parts};
 use crate::moving::{Moving, may_refuse};
 use crate::preparing::Preparing;
 use crate::repeats::Repeats;
@@ -24,7 +24,7 @@ use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{
     Agreed, Awaited, Compared, Failed, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked,
 };
-use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
+use hyperslab_world::{Fault, FaultKind, Root, World, Writer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -100,6 +100,8 @@ pub struct Call {
     firsts: Vec<usize>,
     /// When it began, and when it was open \[ns\].
     times: (u64, u64),
+    /// On rank 0, how long its syncs took in the opening \[ns\].
+    synced_ns: u64,
     opened: Option<Opened>,
     /// Calls that may come again, and what to keep of this one once it has succeeded.
     repeats: Repeats,
@@ -148,7 +150,7 @@ impl Call {
         let arrays: Arc<[ArrayRequest]> = arrays.into();
         let compared = compared.and(casting, move || vec![("casting".into(), format!("'{}'", casting.name()))]);
         let compared = with_arrays(compared, &arrays, direction);
-        let (parts, unfit) = match exposed(&arrays, locals.as_deref(), at, together) {
+        let (parts, unfit) = match Parts::known(&arrays, locals.as_deref(), at, together) {
             Ok(parts) => (parts, None),
             Err(unfit) => (None, Some(unfit)),
         };
@@ -183,6 +185,7 @@ impl Call {
             stage: Stage::New,
             firsts: Vec::new(),
             times: (began, began),
+            synced_ns: 0,
             opened: None,
             repeats: Repeats::default(),
             news: None,
@@ -240,6 +243,7 @@ impl Call {
                 Stage::New => self.open(party),
                 Stage::Opening(agreement) => {
                     let agreed = agreement.poll(world, party)?;
+                    self.synced_ns = agreement.synced_ns();
                     agreed.and_then(|agreed| self.start(world, party, agreed))
                 }
                 Stage::Moving(moving) => {
@@ -251,8 +255,7 @@ impl Call {
                     Ok(agreed) if agreed.votes.sum != 0 && self.strictly.is_some() => self.read_again(world, party),
                     Ok(agreed) => {
                         let moved_ns = agreement.answered_ns();
-                        let ended = hear_names(&agreed.payload);
-                        return Some(Ok(Done { ended, ..self.done(world, agreed.votes.waiting, moved_ns) }));
+                        return Some(Ok(self.done(world, party, &agreed, moved_ns)));
                     }
                     Err(fault) => Err(fault),
                 },
@@ -430,7 +433,7 @@ impl Call {
         self.report = self.opened.as_ref().map(|Opened { transfer, decision }| {
             let seconds = seconds_between(self.times.0, world.clock().stamp_ns());
             let (open, sync) = (seconds_between(self.times.0, self.times.1), walked.sync_ns as f64 / 1e9);
-            let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
+            let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, ..Measured::default() };
             let each =
                 if self.waiting.is_some() { bytes_of_each(&self.arrays, &self.firsts, transfer) } else { Vec::new() };
             Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked).of_each(each)
@@ -455,13 +458,20 @@ impl Call {
                 _ => fault,
             })
         });
-        Agreement::open(party, question, begin).map(|agreement| Stage::Closing(agreement.where_failed(failed)))
+        let syncs_ns = [self.synced_ns, walked.sync_ns];
+        let agreement = Agreement::open(party, question, begin)?;
+        Ok(Stage::Closing(agreement.telling_syncs(syncs_ns).where_failed(failed)))
     }
 
     /// All is over; on rank 0 it is known when all ranks' parts had moved, unless they answered when they came to their queues.
-    fn done(&mut self, world: &mut dyn World, waiting: u32, moved_ns: Option<u64>) -> Done {
+    fn done(&mut self, world: &mut dyn World, party: &mut Party, agreed: &Agreed, moved_ns: Option<u64>) -> Done {
         self.stage = Stage::Over;
+        let begin_ns = party.trace.is_some().then(|| world.clock().stamp_ns());
         self.afterwards(world, |target| target.tidy());
+        if let Some((trace, begin_ns)) = party.trace.as_mut().zip(begin_ns) {
+            let end_ns = world.clock().stamp_ns();
+            trace.tidied((begin_ns, end_ns), &world.desk().spent());
+        }
         if let Some(((groups, taken, votes), Opened { transfer, decision })) =
             self.news.take().zip(self.opened.as_ref())
         {
@@ -470,9 +480,10 @@ impl Call {
         }
         let report = self.report.take().expect("made before the last agreement");
         let (since, moved_ns) = (|ns| seconds_between(self.times.0, ns), moved_ns.filter(|_| self.waiting.is_none()));
-        let report = report.closed(moved_ns.map(since), since(world.clock().stamp_ns()));
+        let (syncs_ns, ended) = syncs_of(&agreed.payload);
+        let report = report.closed(moved_ns.map(since), since(world.clock().stamp_ns())).synced(syncs_ns);
         let (arrays, elements) = (std::mem::take(&mut self.given), std::mem::take(&mut self.moved));
-        Done { arrays, report, elements, waiting, ended: Vec::new() }
+        Done { arrays, report, elements, waiting: agreed.votes.waiting, ended }
     }
 
     /// Ends it, since it has failed on all ranks, perhaps while nobody polled it: what was begun is taken back, on rank 0 and
@@ -574,11 +585,6 @@ fn tell_names(names: &[String]) -> Vec<u8> {
     names.iter().fold(Writer::default(), |w, name| w.bytes(name.as_bytes())).0
 }
 
-fn hear_names(told: &[u8]) -> Vec<String> {
-    let mut r = Reader::new(told);
-    std::iter::from_fn(|| r.text()).collect()
-}
-
 /// Lets the store know where objects of a transfer lie.
 pub fn enter(world: &mut dyn World, mut roots: Vec<Root>) {
     if world.transport().is_one_process() {
@@ -594,22 +600,4 @@ fn seconds_between(begin_ns: u64, end_ns: u64) -> f64 {
 
 fn senseless() -> Fault {
     Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense")
-}
-
-/// This rank's parts, where it is known how it holds the arrays.
-fn exposed(
-    arrays: &[ArrayRequest],
-    locals: Option<&[Vec<LocalArray>]>,
-    at: (u32, u32),
-    together: bool,
-) -> Result<Option<Parts>, Fault> {
-    let holdings = || arrays.iter().map(|request| request.holding.as_deref());
-    for (request, holding) in arrays.iter().zip(holdings()) {
-        holding.map_or(Ok(()), |holding| holding.check(&request.name, at.1))?;
-    }
-    let (Some(locals), true) = (locals, holdings().all(|holding| holding.is_some())) else { return Ok(None) };
-    let mut exposing = Exposing::new(at);
-    let each = arrays.iter().zip(holdings().flatten()).zip(locals);
-    let parts = each.map(|((request, holding), locals)| exposing.expose(holding, &request.name, locals));
-    Ok(Some(Parts::new(arrays, parts.collect::<Result<_, Fault>>()?, together)))
 }

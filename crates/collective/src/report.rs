@@ -34,6 +34,8 @@ pub struct Measured {
     pub sync: f64,
     /// From then on to the end.
     pub close: f64,
+    /// How long the others waited, in the opening and in the end, while rank 0 made something durable for all.
+    pub for_rank_0: [f64; 2],
 }
 
 impl Report {
@@ -84,6 +86,16 @@ impl Report {
         Report { seconds, measured, ..self }
     }
 
+    /// The same where rank 0's syncs took so long in the opening, of what it wrote itself, and in the end \[ns\].
+    #[must_use]
+    pub(crate) fn synced(self, syncs_ns: [u64; 3]) -> Report {
+        let Measured { open, close, sync, .. } = self.measured;
+        let [opening, own, ending] = syncs_ns.map(|ns| ns as f64 / 1e9);
+        // Who has synced less waits for rank 0's sync.
+        let for_rank_0 = [opening.min(open), ((own - sync).max(0.0) + ending).min(close)];
+        Report { measured: Measured { for_rank_0, ..self.measured }, ..self }
+    }
+
     /// What was asked.
     pub fn what(&self) -> &str {
         &self.what
@@ -115,16 +127,24 @@ impl Report {
     }
 
     /// Phases with what was predicted and what was measured on this rank \[s\]. On rank 0, elements move until those of the last
-    /// rank have, and are durable where that is asked for; in calls that nobody waits for, its own.
+    /// rank have, and are durable where that is asked for; in calls that nobody waits for, its own. What rank 0 makes durable for
+    /// all is sync, also where others wait for it.
     pub fn phases(&self) -> [(&'static str, f64, f64); 4] {
         let [open, exchange, storage, sync, close] = self.predicted;
         let measured = &self.measured;
+        let [opening, ending] = measured.for_rank_0;
         [
-            ("open", open, measured.open),
+            ("open", open, measured.open - opening),
             ("move", exchange + storage, measured.moving),
-            ("sync", sync, measured.sync),
-            ("close", close, measured.close),
+            ("sync", sync, measured.sync + opening + ending),
+            ("close", close, measured.close - ending),
         ]
+    }
+
+    /// Of the opening and of the end, what was predicted and what was measured, with all that rank 0 does in it \[s\].
+    pub fn ends(&self) -> [(f64, f64); 2] {
+        let [open, .., close] = self.predicted;
+        [(open, self.measured.open), (close, self.measured.close)]
     }
 
     /// What the data were expected to move for, and did, made durable \[s\].

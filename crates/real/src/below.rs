@@ -3,6 +3,7 @@
 
 use crate::acl;
 use crate::likeness::Likeness;
+use crate::progress;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -246,7 +247,7 @@ impl Spot {
 
     /// Makes the names in its directory durable.
     pub(crate) fn sync_directory(&self) -> io::Result<()> {
-        open_to_sync(&self.directory)?.sync_all()
+        progress::syncing(|| open_to_sync(&self.directory)?.sync_all())
     }
 
     pub(crate) fn rename(&self, to: &Spot) -> io::Result<()> {

@@ -1,12 +1,12 @@
 //! Where rank 0's work with names is done: by a thread of its own, so that limits of time and Ctrl-C hold while the system
 //! does not answer; or at once, where nothing but a disk of this host is waited for.
 
-use crate::progress::{self, Steps};
+use crate::progress::{self, DeskWatch, Steps};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use crate::sync::{Arc, Mutex, MutexGuard, lock, thread};
 use crate::wire::Bell;
-use hyperslab_world::{Fault, FaultKind, Work};
+use hyperslab_world::{Fault, FaultKind, NamesSpan, Work};
 use std::sync::TryLockError;
 
 /// One piece of work after another. Clones are the same desk.
@@ -15,6 +15,8 @@ pub struct Desk {
     bell: Bell,
     /// Rises with each call that the worker makes.
     steps: Steps,
+    /// What the work takes its time for.
+    watch: std::sync::Arc<DeskWatch>,
     state: Arc<Mutex<State>>,
     /// Locked by whoever is at work. Several threads may have the desk, and each may do something at once.
     at_work: Arc<Mutex<()>>,
@@ -46,13 +48,19 @@ fn gone() -> Fault {
 impl Desk {
     /// The bell rings whenever something is done.
     pub(crate) fn new(bell: Bell) -> Desk {
-        Desk { bell, steps: Steps::default(), state: Arc::default(), at_work: Arc::default() }
+        Desk {
+            bell,
+            steps: Steps::default(),
+            watch: Default::default(),
+            state: Arc::default(),
+            at_work: Arc::default(),
+        }
     }
 
     /// Begins; at once, on this thread, where the caller says that it waits for nothing far away and nothing is under way.
     pub fn begin(&self, work: Work, at_once: bool) {
         let outcome = match self.free(at_once) {
-            Some(_at_work) => Outcome::Done(work()),
+            Some(_at_work) => Outcome::Done(progress::working(&self.watch, work)),
             None => self.submit(work, true),
         };
         lock(&self.state).outcome = Some(outcome);
@@ -61,7 +69,7 @@ impl Desk {
     /// Does something after all that was begun; nobody asks what came of it.
     pub fn later(&self, work: impl FnOnce() + Send + 'static, at_once: bool) {
         if let Some(_at_work) = self.free(at_once) {
-            return work();
+            return progress::working(&self.watch, work);
         }
         let quiet = move || {
             work();
@@ -147,12 +155,25 @@ impl hyperslab_world::Desk for Desk {
     fn is_idle(&self) -> bool {
         Desk::is_idle(self)
     }
+
+    fn watch(&mut self, watched: bool) {
+        self.watch.watch(watched);
+    }
+
+    fn spent(&mut self) -> Vec<NamesSpan> {
+        self.watch.spent()
+    }
+
+    fn synced_ns(&self) -> u64 {
+        self.watch.synced_ns()
+    }
 }
 
 impl Worker {
     /// Ends when its desk does; one that hangs in the system is waited for by nobody.
     fn start(desk: &Desk, left: Arc<AtomicU64>) -> Worker {
-        let (bell, steps, at_work) = (desk.bell.clone(), desk.steps.clone(), desk.at_work.clone());
+        let (bell, at_work) = (desk.bell.clone(), desk.at_work.clone());
+        let (steps, watch) = (desk.steps.clone(), desk.watch.clone());
         let (work, inbox) = channel::<(Work, bool)>();
         let (outbox, done) = channel();
         // Without a thread, both ends are dropped, and whoever asks is told.
@@ -160,7 +181,7 @@ impl Worker {
             progress::watch(steps);
             for (work, told) in inbox {
                 let this = lock(&at_work);
-                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| progress::working(&watch, work)));
                 drop(this);
                 let result = caught.unwrap_or_else(|_| Err(gone()));
                 left.fetch_sub(1, Ordering::AcqRel);

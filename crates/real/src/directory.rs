@@ -74,7 +74,7 @@ impl Directory {
     /// Does something to a name; what cannot be done is told with the verb.
     fn doing<T>(&self, verb: &'static str, name: &str, run: impl FnOnce(Spot) -> io::Result<T>) -> Result<T, Fault> {
         progress::note();
-        self.spot(name).and_then(run).map_err(|error| self.failed(verb, name, &error))
+        progress::doing(verb, || self.spot(name).and_then(run)).map_err(|error| self.failed(verb, name, &error))
     }
 
     /// The same with a record: who owns it is told, too.
@@ -191,7 +191,7 @@ impl Names for Directory {
         self.make(name)?;
         for made in missing.iter().rev() {
             let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let synced = File::open(parent).and_then(|directory| directory.sync_all());
+            let synced = progress::syncing(|| File::open(parent).and_then(|directory| directory.sync_all()));
             synced.map_err(|error| posix_fault("syncing", parent, &error))?;
         }
         Ok(())
@@ -211,7 +211,7 @@ impl Names for Directory {
     fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
         progress::note();
         let path = self.path(name);
-        match regular::read(&path, at, bytes_max) {
+        match progress::doing("reading", || regular::read(&path, at, bytes_max)) {
             Ok(part) => Ok(Some(part)),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(posix_fault("reading", &path, &error)),
@@ -230,7 +230,7 @@ impl Names for Directory {
             let written = hidden.create_like(spot.likeness()?.as_ref()).and_then(|mut file| {
                 file.write_all(bytes)?;
                 if sync {
-                    file.sync_all()?;
+                    progress::syncing(|| file.sync_all())?;
                 }
                 close(file)
             });
@@ -241,7 +241,9 @@ impl Names for Directory {
     }
 
     fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
-        self.recorded("writing", name, |record| locks::claim(|| self.spot(name), record, note, sync))
+        self.recorded("writing", name, |record| {
+            progress::doing("claiming", || locks::claim(|| self.spot(name), record, note, sync))
+        })
     }
 
     fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
@@ -366,7 +368,7 @@ impl Names for Directory {
         let overwritten = regular::open(&path, true).and_then(|file| {
             file.write_all_at(prefix, 0)?;
             if sync {
-                file.sync_data()?;
+                progress::syncing(|| file.sync_data())?;
             }
             close(file)
         });
@@ -377,9 +379,11 @@ impl Names for Directory {
         use std::os::unix::fs::FileExt;
         progress::note();
         let path = self.path(name);
-        let overwritten = regular::open(&path, true).and_then(|file| {
-            file.write_all_at(bytes, at)?;
-            close(file)
+        let overwritten = progress::doing("writing", || {
+            regular::open(&path, true).and_then(|file| {
+                file.write_all_at(bytes, at)?;
+                close(file)
+            })
         });
         overwritten.map_err(|error| posix_fault("overwriting", &path, &error))
     }
@@ -421,7 +425,7 @@ impl Names for Directory {
     fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
         progress::note();
         let path = self.path(name);
-        let entries = match fs::read_dir(&path) {
+        let entries = match progress::doing("listing", || fs::read_dir(&path)) {
             Ok(entries) => entries,
             Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(posix_fault("listing", &path, &error)),
@@ -469,19 +473,19 @@ impl Names for Directory {
         if names.len() > SINGLE_SYNCS_MAX
             && let Some(file_system) = FileSystem::open(&self.path)?
         {
-            return file_system.sync();
+            return progress::syncing(|| file_system.sync());
         }
         let mut files = Vec::with_capacity(names.len());
         for name in names {
             files.push((name, self.doing("opening", name, |spot| Ok((spot.open_to_sync()?, spot)))?));
         }
         for (name, (file, _)) in &files {
-            write_back(file, 0, 0, libc::SYNC_FILE_RANGE_WRITE)
+            progress::syncing(|| write_back(file, 0, 0, libc::SYNC_FILE_RANGE_WRITE))
                 .map_err(|error| self.failed("syncing", name, &error))?;
         }
         for (name, (file, _)) in &files {
             progress::note();
-            file.sync_all().map_err(|error| self.failed("syncing", name, &error))?;
+            progress::syncing(|| file.sync_all()).map_err(|error| self.failed("syncing", name, &error))?;
         }
         let mut synced = BTreeSet::new();
         for (name, (_, spot)) in &files {
@@ -493,7 +497,7 @@ impl Names for Directory {
     }
 
     fn sync_content(&self, name: &str) -> Result<(), Fault> {
-        self.doing("syncing", name, |spot| spot.open_to_sync()?.sync_all())
+        self.doing("syncing", name, |spot| progress::syncing(|| spot.open_to_sync()?.sync_all()))
     }
 
     fn sync(&self, name: &str) -> Result<(), Fault> {
@@ -501,7 +505,8 @@ impl Names for Directory {
         let path = self.path(name);
         let held = self.pin.as_deref().filter(|(above, _)| above == Path::new(name));
         let opened = held.map_or_else(|| File::open(&path), |(_, held)| below::open_to_sync(held));
-        opened.and_then(|file| file.sync_all()).map_err(|error| posix_fault("syncing", &path, &error))
+        let synced = progress::syncing(|| opened.and_then(|file| file.sync_all()));
+        synced.map_err(|error| posix_fault("syncing", &path, &error))
     }
 }
 
@@ -539,7 +544,7 @@ impl Directory {
         progress::note();
         let removed = match self.spot(name) {
             Err(error) if is_missing(&error) && !self.is_link(name) => return Ok(()),
-            spot => spot.and_then(|spot| spot.remove_tree(emptied)),
+            spot => spot.and_then(|spot| progress::doing("removing", || spot.remove_tree(emptied))),
         };
         removed.map_err(|error| self.failed("removing", name, &error))
     }

@@ -1,7 +1,7 @@
 //! What is asked of the file system, and how its failures are told.
 
 use crate::posix::at_hand;
-use hyperslab_world::{Fault, FaultKind, Moved, Outcome};
+use hyperslab_world::{Fault, FaultKind, Moved, Outcome, RoomLeft};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -21,9 +21,18 @@ impl Doing<'_> {
     pub(crate) fn failed(&self, what: &str, error: &io::Error) -> Fault {
         let path = self.path.display().to_string();
         let fault = Fault::new(FaultKind::Storage, format!("{} '{path}'{what} failed: {error}", self.verb)).about(path);
+        let fault = match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => fault.lacking(RoomLeft::Full),
+            Some(libc::EFBIG) => fault.lacking(RoomLeft::Limited),
+            _ => fault,
+        };
         match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => {
-                fault.hint("the file system is full or over quota: free space, then write the same again")
+            Some(libc::ENOSPC | libc::EDQUOT) => fault.hint(
+                "the file system is full or over quota: free space, then write the same again \
+                 (delete() and steps.keep() of a Zarr store that is open in mode 'r+' need none)",
+            ),
+            Some(libc::EFBIG) => {
+                fault.hint("raise the limit on the length of files (ulimit -f), or look how long they may be there")
             }
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => {
                 fault.hint("check owner and permissions of the directory, and that the file system is not read-only")

@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::directory::Directory;
+use crate::monotonic::monotonic_ns;
 use crate::relay::Pump;
 use crate::stores::Stores;
 use crate::striped::StripedDirectory;
@@ -115,15 +116,6 @@ impl Machine {
     pub fn into_wire(self) -> Box<dyn Wire> {
         self.courier.into_wire()
     }
-}
-
-/// Time since a moment that is fixed for this host (`CLOCK_MONOTONIC`) \[ns\].
-pub fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer, and the call keeps no reference to it.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    debug_assert_eq!(status, 0, "every Linux has this clock");
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// How often the user is asked.

@@ -5,7 +5,7 @@ use crate::files::Job;
 use crate::kernel::{Act, Resource, whole_ns};
 use crate::machine::Machine;
 use crate::names::Deed;
-use hyperslab_world::Fault;
+use hyperslab_world::{Fault, NamesChore, NamesSpan};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is asked about a file besides its bytes.
@@ -40,11 +40,22 @@ pub(crate) struct DeskLine {
     busy: bool,
     /// Whether it answers no more.
     silent: bool,
+    /// Syncs that are paid for, if somebody wants to know, and how long all took \[ns\].
+    pub(crate) watched: bool,
+    pub(crate) spent: Vec<NamesSpan>,
+    pub(crate) synced_ns: u64,
 }
 
 impl DeskLine {
     pub(crate) fn is_idle(&self) -> bool {
         !self.busy && !self.silent && self.waiting.is_empty()
+    }
+
+    fn synced(&mut self, part: NamesSpan) {
+        self.synced_ns += part.end_ns - part.begin_ns;
+        if self.watched && part.end_ns > part.begin_ns {
+            self.spent.push(part);
+        }
     }
 }
 
@@ -117,7 +128,13 @@ impl Machine {
                     return self.plain_call(rank, range, go_on);
                 }
                 Deed::Sync => {
-                    return self.sync_of(rank, Box::new(move |machine| machine.pay(rank, deeds, then)));
+                    let begin_ns = self.kernel.now_ns();
+                    let go_on = Box::new(move |machine: &mut Machine| {
+                        let end_ns = machine.kernel.now_ns();
+                        machine.desks[rank as usize].synced(NamesSpan { chore: NamesChore::Sync, begin_ns, end_ns });
+                        machine.pay(rank, deeds, then);
+                    });
+                    return self.sync_of(rank, go_on);
                 }
                 Deed::Removed(name) => (Metadata::Open, 1 + self.files.remove(&name)),
                 Deed::Open => (Metadata::Open, 1),

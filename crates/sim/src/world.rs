@@ -8,8 +8,8 @@ use crate::policy::{FEW_STEPS, MANY_RANKS};
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_walk::Pace;
 use hyperslab_world::{
-    self as world, Clock, Computation, Compute, Cost, Desk, Event, Exposed, Fault, FaultKind, Outcome, Part, Request,
-    Root, Store, Ticket, Transport, World,
+    self as world, Clock, Computation, Compute, Cost, Desk, Event, Exposed, Fault, FaultKind, NamesSpan, Outcome, Part,
+    Request, Root, Store, Ticket, Transport, World,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -195,6 +195,18 @@ impl Desk for RankWorld {
 
     fn is_idle(&self) -> bool {
         self.machine.borrow().desks[self.rank as usize].is_idle()
+    }
+
+    fn watch(&mut self, watched: bool) {
+        self.machine.borrow_mut().desks[self.rank as usize].watched = watched;
+    }
+
+    fn spent(&mut self) -> Vec<NamesSpan> {
+        std::mem::take(&mut self.machine.borrow_mut().desks[self.rank as usize].spent)
+    }
+
+    fn synced_ns(&self) -> u64 {
+        self.machine.borrow().desks[self.rank as usize].synced_ns
     }
 }
 

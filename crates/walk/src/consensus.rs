@@ -193,8 +193,9 @@ pub struct Consensus {
     deciding: bool,
     /// Whether ranks may come late.
     arrives: bool,
-    /// When this rank came, if that is recorded \[ns\].
+    /// When this rank came, and when rank 0 began to decide, if that is recorded \[ns\].
     came_ns: Option<u64>,
+    decides_ns: Option<u64>,
     /// What rank 0 says of a failure.
     failed: Option<Failed>,
 }
@@ -225,6 +226,7 @@ impl Consensus {
             deciding: false,
             arrives,
             came_ns: None,
+            decides_ns: None,
             failed: None,
         }
     }
@@ -338,7 +340,9 @@ impl Consensus {
             if self.question.stores && begins {
                 self.note_deciding(world);
             }
-            let begin = party.trace.is_some().then(|| world.clock().stamp_ns());
+            if party.trace.is_some() {
+                self.decides_ns.get_or_insert_with(|| world.clock().stamp_ns());
+            }
             let began = world.clock().now_ns();
             let decided = decide(world, self.merged.votes)?;
             if begins && world.clock().now_ns() - began > party.limits.storage.as_nanos() as u64 {
@@ -346,7 +350,7 @@ impl Consensus {
                 return Some(Err(party.end_stalled(world, 0, &self.waits_for(), party.limits.storage)));
             }
             self.deciding = false;
-            if let (Some(trace), Some(begin)) = (&mut party.trace, begin) {
+            if let (Some(trace), Some(begin)) = (&mut party.trace, self.decides_ns) {
                 trace.decided(self.call, begin, world.clock().stamp_ns());
             }
             decided.map(|payload| Agreed { payload, votes: self.merged.votes })

@@ -5,7 +5,7 @@
 
 use hyperslab_layout::{Object, Region};
 use hyperslab_plan::{Action, Place, Step};
-use hyperslab_world::{Exposed, Root, Ticket, World};
+use hyperslab_world::{Exposed, NamesChore, NamesSpan, Root, Ticket, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub enum Kind {
     Agree = 9,
     /// Rank 0 makes visible, or removes, while the others wait.
     Commit = 10,
-    /// Opening, closing, or asking about a file, by a plain call.
+    /// Opening, closing, or asking about a file, by a plain call; on rank 0, small files and directories.
     Metadata = 11,
     /// The program around the calls, as far as it says so.
     Application = 12,
@@ -164,6 +164,8 @@ pub struct Recorder {
     names: BTreeMap<Object, Arc<str>>,
     /// What rank 0 does when it decides.
     decides: Option<Kind>,
+    /// When it decided last \[ns\].
+    decided: (u64, u64),
     /// What recording a span takes \[ns\].
     span_ns: f64,
 }
@@ -243,6 +245,34 @@ impl Recorder {
     pub(crate) fn decided(&mut self, call: u64, begin_ns: u64, end_ns: u64) {
         let span = Span::plain(self.decides.unwrap_or(Kind::Commit), begin_ns, end_ns);
         self.push(Span { round: small(call), ..span });
+        self.decided = (begin_ns, end_ns);
+    }
+
+    /// What rank 0 did while it decided last, part by part. Work that was under way before counts as far as it was waited for.
+    pub fn spent_deciding(&mut self, spent: &[NamesSpan]) {
+        self.spent(spent, self.decided);
+    }
+
+    /// Rank 0 removed something after a decision, while nobody waited for it, part by part.
+    pub fn tidied(&mut self, (begin_ns, end_ns): (u64, u64), spent: &[NamesSpan]) {
+        if end_ns - begin_ns >= MOVING_NS {
+            self.push(Span::plain(Kind::Commit, begin_ns, end_ns));
+            self.spent(spent, (begin_ns, end_ns));
+        }
+    }
+
+    fn spent(&mut self, spent: &[NamesSpan], (low, high): (u64, u64)) {
+        for part in spent {
+            let kind = match part.chore {
+                NamesChore::Metadata => Kind::Metadata,
+                NamesChore::Publish => Kind::Commit,
+                NamesChore::Sync => Kind::Sync,
+            };
+            let (begin_ns, end_ns) = (part.begin_ns.max(low), part.end_ns.min(high));
+            if end_ns > begin_ns {
+                self.push(Span::plain(kind, begin_ns, end_ns));
+            }
+        }
     }
 
     /// An agreement is over.
@@ -459,6 +489,30 @@ mod tests {
         recorder.rests();
         let begins: Vec<u64> = recorder.take().spans.iter().map(|span| span.begin_ns).collect();
         assert_eq!(begins, [9000]);
+    }
+
+    #[test]
+    fn what_rank_0_does_for_all_is_told_part_by_part_within_its_decision() {
+        let mut recorder = Recorder::default();
+        recorder.decided(3, 1000, 9000);
+        let part = |chore, begin_ns, end_ns| NamesSpan { chore, begin_ns, end_ns };
+        let spent = [
+            part(NamesChore::Publish, 100, 900),
+            part(NamesChore::Metadata, 500, 2000),
+            part(NamesChore::Sync, 2000, 8000),
+            part(NamesChore::Publish, 8500, 9500),
+        ];
+        recorder.spent_deciding(&spent);
+        let parts = |recorder: &mut Recorder| -> Vec<(Kind, u64, u64, u32)> {
+            let spans = recorder.take().spans;
+            spans.iter().map(|span| (span.kind, span.begin_ns, span.end_ns, span.round)).collect()
+        };
+        let decided = [(Kind::Commit, 1000, 9000, 3), (Kind::Metadata, 1000, 2000, 0)];
+        let then = [(Kind::Sync, 2000, 8000, 0), (Kind::Commit, 8500, 9000, 0)];
+        assert_eq!(parts(&mut recorder), [decided, then].concat());
+        recorder.tidied((9000, 9001), &[]);
+        recorder.tidied((10_000, 20_000), &[part(NamesChore::Sync, 11_000, 12_000)]);
+        assert_eq!(parts(&mut recorder), [(Kind::Commit, 10_000, 20_000, 0), (Kind::Sync, 11_000, 12_000, 0)]);
     }
 
     #[test]

@@ -89,6 +89,19 @@ pub struct Details {
     pub torn: Vec<String>,
     /// What the user may do about it; empty when there is nothing to say.
     pub hint: String,
+    /// Whether the storage had room for it, as far as that is what went wrong.
+    pub room: RoomLeft,
+}
+
+/// Whether there was room for what failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoomLeft {
+    /// Something else went wrong.
+    Enough,
+    /// The storage is full, or over quota: what is removed makes room.
+    Full,
+    /// This process may not write as much, whatever is removed.
+    Limited,
 }
 
 /// What was expected of something, and what was found.
@@ -114,6 +127,7 @@ impl Fault {
             others: Vec::new(),
             torn: Vec::new(),
             hint: String::new(),
+            room: RoomLeft::Enough,
         }))
     }
 
@@ -148,6 +162,18 @@ impl Fault {
             let who = std::mem::take(&mut self.who);
             self.doing.insert(0, format!("on {who}"));
         }
+    }
+
+    /// The same for want of room.
+    #[must_use]
+    pub fn lacking(mut self, room: RoomLeft) -> Fault {
+        self.room = room;
+        self
+    }
+
+    /// Whether it failed for want of room.
+    pub fn lacks_room(&self) -> bool {
+        self.room != RoomLeft::Enough
     }
 
     /// The same of another kind.
@@ -242,7 +268,7 @@ impl Fault {
 
     /// Bytes for a message to another rank.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint } = &**self;
+        let Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint, room } = &**self;
         let kind = FaultKind::ALL.iter().position(|known| known == kind).expect("every kind is listed") as u8;
         let list = |w: Writer, texts: &[String]| {
             texts.iter().fold(w.number(texts.len() as u64), |w, text| w.bytes(text.as_bytes()))
@@ -251,7 +277,8 @@ impl Fault {
         let w = ranks.iter().fold(w, |w, &rank| w.number(rank.into())).bytes(who.as_bytes());
         let w = list(w, doing).bytes(what.as_bytes());
         let mismatch: Vec<String> = mismatch.iter().flat_map(|m| [m.expected.clone(), m.found.clone()]).collect();
-        list(list(list(list(w, object.as_slice()), &mismatch), others), torn).bytes(hint.as_bytes()).0
+        let w = list(list(list(list(w, object.as_slice()), &mismatch), others), torn).bytes(hint.as_bytes());
+        w.number(*room as u64).0
     }
 
     /// Reads what [`Fault::to_bytes`] made.
@@ -267,7 +294,12 @@ impl Fault {
             _ => None,
         };
         let (others, torn, hint) = (list(&mut r)?, list(&mut r)?, r.text()?);
-        Some(Fault(Box::new(Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint })))
+        let room = match r.number()? {
+            0 => RoomLeft::Enough,
+            1 => RoomLeft::Full,
+            _ => RoomLeft::Limited,
+        };
+        Some(Fault(Box::new(Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint, room })))
     }
 }
 
@@ -316,7 +348,7 @@ mod tests {
         for kind in FaultKind::ALL {
             let plain = Fault::new(kind, "é text").hint("h").context("writing");
             let full = plain.clone().about("/a/b").expected("9 B", "8 B").on(&[3, 70000], "ranks 3 and 70000");
-            let full = full.beside(vec!["on rank 1: no".into()]);
+            let full = full.beside(vec!["on rank 1: no".into()]).lacking(RoomLeft::Limited);
             for fault in [plain, full] {
                 assert_eq!(Fault::from_bytes(&fault.to_bytes()), Some(fault));
             }

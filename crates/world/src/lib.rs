@@ -46,8 +46,8 @@ pub use bucket::{
 pub use bytes::{Reader, Writer};
 pub use clock::Clock;
 pub use compute::{Computation, Compute, Cost, InlineCompute, Job};
-pub use desk::{Desk, InlineDesk, Work};
-pub use fault::{Fault, FaultKind, Mismatch};
+pub use desk::{Desk, InlineDesk, NamesChore, NamesSpan, Work};
+pub use fault::{Fault, FaultKind, Mismatch, RoomLeft};
 pub use location::{Location, Striped, is_in_memory};
 pub use memory_store::{MemoryStore, Objects, got};
 pub use names::{

@@ -1,289 +1,335 @@
-"""Fills a small file system so that an operation runs out of room, at each place, and judges what the error says.
+"""Makes room in a file system that has none, in which not even a record can be written.
 
-Usage: full_disk DIRECTORY TASK, where TASK is JSON: {"seed": number, "cases": how many, or null for all, "step": bytes}
-
-What was there is old, what is written is new. An operation that fails leaves all of an array old, or the error and
-``unfinished`` name it, in the opening in which it happened and in the next one. Where nothing changed, no marker is
-left. Once there is room, the same call ends what was unfinished.
+Usage: full_disk DIRECTORY WAY [CASE...]. All bytes of the file system are used up, or all its inodes, or this process
+may write no files (WAY is `bytes`, `inodes` or `limit`). Rank 0 looks with zarr-python and h5py at what is left, and
+prints how many cases there were.
 """
 
 from __future__ import annotations
 
-import json
+import os
+import resource
 import shutil
+import subprocess
 import sys
-import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import product
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import h5py
 import hyperslab as hs
-import netCDF4
 import numpy as np
 import zarr
 from mpi4py import MPI
-from numpy.typing import NDArray
 
 WORLD = MPI.COMM_WORLD
-#: Elements of 8 B: eight chunks.
-ELEMENTS = 32768
-CHUNK = 4096
-#: In the middle of chunks at both ends.
-SECTION = slice(1000, 30000)
-OLD, NEW = 1.0, 2.0
-SAYS_TORN = "may now hold a mix of old and new elements"
+#: Steps are longer than what a file system wants for a new file.
+SHAPE = (64, 512)
+STEPS = ("0001", "0002", "0003")
+#: Sizes of files that use up what is left [B].
+FILLERS = (1 << 20, 1 << 16, 1 << 12, 1 << 9, 1)
+INODES_MAX = 1 << 16
+#: Calls of a class that making room takes, at most.
+CALLS_MAX = 40
+
+Change = Callable[[hs.Group], object]
 
 
-def spread(count: int) -> hs.Distribution:
-    """Who holds what of so many elements."""
-    return hs.Distribution((count,), (WORLD.size,), ("block",))
+def values(number: int) -> Any:
+    """What an array holds."""
+    return np.arange(np.prod(SHAPE, dtype=int), dtype=float).reshape(SHAPE) + 1e6 * number
 
 
-def part(count: int, value: float) -> NDArray[np.float64]:
-    """This rank's part of so many equal elements."""
-    return np.full(spread(count).local_shape(WORLD.rank), value)
+def prepare(store: hs.Group) -> None:
+    """Steps, and a group with an array."""
+    for number, name in enumerate(STEPS):
+        with store.step(name) as step:
+            step.write("a", values(number), chunks=(16, 512))
+            step.write("b", values(10 + number), chunks=(16, 512))
+    store.write("in/c", values(7), chunks=(16, 512), attributes={"unit": "m"})
 
 
-@dataclass
-class Place:
-    """One kind of place with an array ``a`` in it."""
+def seen(path: Path) -> dict[str, Any]:
+    """All arrays as another library reads them, by the numbers that they were made of."""
+    found: dict[str, Any] = {}
 
-    name: str
-    suffix: str
-    #: The elements, as a library that knows nothing of hyperslab reads them.
-    read: Callable[[Path], NDArray[np.float64]]
-    #: How the array is stored, as options of a write.
-    options: dict[str, Any]
+    def note(name: str, array: Any) -> None:
+        content = np.asarray(array[...])
+        found[name] = (
+            int(content[0, 0] // 1e6) if np.array_equal(content, values(int(content[0, 0] // 1e6))) else "mixed"
+        )
 
-    def path(self, directory: Path) -> Path:
-        """Where it lies."""
-        return directory / f"s{self.suffix}"
-
-    def make(self, path: Path) -> None:
-        """Make it anew with old elements."""
-        if self.suffix == ".raw":
-            if WORLD.rank == 0:
-                # With holes, which need room when they are written.
-                with path.open("wb") as file:
-                    file.truncate(8 * ELEMENTS)
-            WORLD.barrier()
-            return
-        with hs.open(path, "w", comm=WORLD) as opened:
-            opened.write("a", part(ELEMENTS, OLD), spread(ELEMENTS), **self.options)
-
-    def open(self, path: Path, mode: str, *, durable: bool) -> Any:
-        """Open it on all ranks."""
-        if self.suffix == ".raw":
-            return hs.open_raw(path, mode, comm=WORLD, arrays={"a": ((ELEMENTS,), "<f8")}, durable=durable)
-        return hs.open(path, mode, comm=WORLD, durable=durable)
-
-    @property
-    def old(self) -> float:
-        """What elements are before."""
-        return 0.0 if self.suffix == ".raw" else OLD
-
-
-def read_zarr(path: Path) -> NDArray[np.float64]:
-    return np.asarray(zarr.open_group(path, mode="r")["a"][:])
-
-
-def read_hdf5(path: Path) -> NDArray[np.float64]:
-    # The writer has it locked.
-    with h5py.File(path, "r", locking=False) as file:
-        return np.asarray(file["a"][:])
-
-
-def read_netcdf(path: Path) -> NDArray[np.float64]:
-    with netCDF4.Dataset(path) as file:
-        return np.ma.getdata(file["a"][:])
-
-
-def read_raw(path: Path) -> NDArray[np.float64]:
-    return np.fromfile(path, "<f8")
-
-
-PLACES = (
-    Place("zarr", ".zarr", read_zarr, {"chunks": (CHUNK,)}),
-    Place("zarr-encoded", ".zarr", read_zarr, {"chunks": (CHUNK,), "zstd": 1}),
-    Place("hdf5", ".h5", read_hdf5, {}),
-    Place("hdf5-chunks", ".h5", read_hdf5, {"chunks": (CHUNK,)}),
-    Place("hdf5-encoded", ".h5", read_hdf5, {"chunks": (CHUNK,), "compression": "gzip"}),
-    Place("netcdf", ".nc", read_netcdf, {}),
-    Place("raw", ".raw", read_raw, {}),
-)
-
-
-def section(opened: Any, place: Place) -> None:
-    """Change a part of the array in place."""
-    count = SECTION.stop - SECTION.start
-    opened.write("a", noise(count), spread(count), section=SECTION)
-
-
-def whole(opened: Any, place: Place) -> None:
-    """Change all of the array in place."""
-    opened.write("a", noise(ELEMENTS), spread(ELEMENTS), section=slice(0, ELEMENTS))
-
-
-def another(opened: Any, place: Place) -> None:
-    """Write one more array, or a step with one."""
-    opened.write("b", part(ELEMENTS, NEW), spread(ELEMENTS), **place.options)
-
-
-def step(opened: Any, place: Place) -> None:
-    """Publish a step."""
-    with opened.step("t1") as made:
-        made.write("b", part(ELEMENTS, NEW), spread(ELEMENTS), **place.options)
-
-
-def attribute(opened: Any, place: Place) -> None:
-    """Set an attribute that is longer than a block."""
-    opened.attrs["long"] = "x" * 20000
-
-
-#: Which places can do it, and whether it changes what is there.
-OPERATIONS: dict[str, tuple[Callable[[Any, Place], None], Callable[[Place], bool], bool]] = {
-    "section": (section, lambda _: True, True),
-    "whole": (whole, lambda _: True, True),
-    "another": (another, lambda place: place.suffix in (".zarr", ".h5"), False),
-    "step": (step, lambda place: place.suffix in (".zarr", ".h5"), False),
-    "attribute": (attribute, lambda place: place.suffix in (".zarr", ".h5"), False),
-}
-
-
-def noise(count: int) -> NDArray[np.float64]:
-    """New elements that no codec makes much shorter."""
-    mine = part(count, NEW)
-    return mine + np.random.default_rng(WORLD.rank).random(len(mine))
+    if path.suffix == ".h5":
+        with h5py.File(path) as file:
+            file.visititems(lambda name, item: note(name, item) if isinstance(item, h5py.Dataset) else None)
+        return found
+    # Consolidated metadata, if any, tell of the same, or of what is just being removed.
+    for use in (None, False):
+        root = zarr.open_group(path, mode="r", use_consolidated=use)
+        for name, item in root.members(max_depth=None):
+            if isinstance(item, zarr.Array):
+                note(name, item)
+    return found
 
 
 @contextmanager
-def filled(directory: Path, left: int) -> Iterator[None]:
-    """Leave so many bytes of the file system free."""
-    filler = directory.parent / "filler"
+def without_room(directory: Path, way: str) -> Iterator[None]:
+    """Use up all that there is."""
+    if way == "limit":
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        WORLD.Barrier()
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        return
+    filler = directory / "filler"
     if WORLD.rank == 0:
-        free = shutil.disk_usage(directory).free
-        with filler.open("wb") as file:
-            for _ in range(max(0, free - left) // 4096):
-                file.write(bytes(4096))
-    WORLD.barrier()
+        filler.mkdir()
+        if way == "bytes":
+            with (filler / "all").open("wb", buffering=0) as file:
+                for size in FILLERS:
+                    with suppress(OSError):
+                        while file.write(bytes(size)):
+                            pass
+                os.fsync(file.fileno())
+            with suppress(OSError):
+                for number in range(INODES_MAX):
+                    (filler / f"small-{number}").write_bytes(b"x")
+            (filler / "small-0").unlink(missing_ok=True)
+            with suppress(OSError), (filler / "last").open("wb", buffering=0) as file:
+                while file.write(b"x" * 512):
+                    pass
+        else:
+            with suppress(OSError):
+                for number in range(INODES_MAX):
+                    (filler / f"small-{number}").touch()
+    WORLD.Barrier()
     try:
         yield
     finally:
-        WORLD.barrier()
+        WORLD.Barrier()
         if WORLD.rank == 0:
-            filler.unlink()
-        WORLD.barrier()
+            shutil.rmtree(filler)
+        WORLD.Barrier()
 
 
-def hidden(directory: Path) -> list[str]:
-    """What is there beside the data."""
-    return sorted(str(found.relative_to(directory)) for found in directory.rglob("*") if "hyperslab" in found.name)
+def removed(path: Path, change: Change, **options: Any) -> None:
+    """Open it as a new program does, and change it."""
+    with hs.open(path, "r+", comm=WORLD, **options) as store:
+        change(store)
 
 
-def judge(place: Place, path: Path, error: str | None, unfinished: tuple[str, ...], *, changes: bool) -> list[str]:
-    """What is wrong with what an operation left, as seen before there is room again."""
-    wrong = []
-    found = place.read(path)
-    kept = bool((found == place.old).all())
-    outside = np.ones(ELEMENTS, bool)
-    outside[SECTION] = False
-    if ((found != place.old) & (found < NEW)).any():
-        wrong.append(f"elements are neither old nor new: {np.unique(found)[:5]}")
-    if not changes and not kept:
-        wrong.append("what was there before has changed")
-    torn = error is not None and SAYS_TORN in error
-    markers = [name for name in hidden(path.parent) if name.endswith("hyperslab-update")]
-    if error is not None and "nothing" in error and not kept:
-        wrong.append(f"the error says that nothing changed: {error}")
-    if error is not None and not kept and not (torn and unfinished):
-        wrong.append(f"elements have changed; the error says so: {torn}; unfinished: {unfinished}: {error}")
-    if error is not None and torn != bool(unfinished):
-        wrong.append(f"the error and unfinished differ: {error}; {unfinished}")
-    # One that rests between two changes says so, and goes with the opening.
-    told = [name for name in markers if b'"rests"' not in (path.parent / name).read_bytes()]
-    if error is not None and not torn and told:
-        wrong.append(f"nothing has changed, and a marker is left: {told}")
-    return wrong
+def left_over(directory: Path) -> list[str]:
+    """What is hidden."""
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if "hyperslab" in path.name)
 
 
-def carry_out(directory: Path, place: Place, operation: str, left: int, *, durable: bool) -> tuple[str, list[str]]:
-    """One case; what it ended with, and what is wrong with that on rank 0."""
-    run, _, changes = OPERATIONS[operation]
-    path = place.path(directory)
-    place.make(path)
-    opened = place.open(path, "r+", durable=durable)
-    error, wrong = None, []
-    with filled(directory, left):
-        try:
-            run(opened, place)
-        except hs.Error as failure:
-            error = str(failure)
-        errors = WORLD.gather(error)
-        unfinished = tuple(opened.unfinished)
-        every = WORLD.gather(unfinished)
-        if errors is not None and every is not None:
-            if len(set(errors)) > 1 or len(set(every)) > 1:
-                wrong.append(f"ranks differ: {errors} {every}")
-            wrong += judge(place, path, error, unfinished, changes=changes)
-    ended = "none" if error is None else "torn" if SAYS_TORN in error else "error"
-    if error is not None:
-        # While it is open for writing, HDF5 files are read by nobody else; half of the others are opened anew, too.
-        if again := place.suffix == ".h5" or left % 8192 == 0:
-            opened.close()
-        with place.open(path, "r", durable=durable) as reader:
-            if bool(reader.unfinished) != bool(unfinished):
-                wrong.append(f"a reader is told {reader.unfinished}, the writer {unfinished}")
-        if again:
-            opened = place.open(path, "r+", durable=durable)
-        try:
-            run(opened, place)
-        except hs.Error as failure:
-            wrong.append(f"with room, it fails: {failure}")
-        if opened.unfinished:
-            wrong.append(f"written again, and still unfinished: {opened.unfinished}")
-    opened.close()
+def error_of(run: Callable[[], object]) -> str:
+    """The error of something that must fail, the same on all ranks."""
+    try:
+        run()
+    except hs.Error as error:
+        told = WORLD.allgather(str(error))
+        assert len(set(told)) == 1, told
+        return told[0]
+    message = "there was no error"
+    raise AssertionError(message)
+
+
+def gone(name: str) -> Change:
+    """Deletes it."""
+    return lambda store: store.delete(name)
+
+
+def kept(store: hs.Group) -> None:
+    """Keeps the last step."""
+    assert store.steps.keep(1) == list(STEPS[:2])
+
+
+#: Changes, and of what is there what goes.
+REMOVALS: dict[str, tuple[Change, tuple[str, ...]]] = {
+    "step": (gone("0001"), ("0001/",)),
+    "keep": (kept, ("0001/", "0002/")),
+    "array": (gone("0002/b"), ("0002/b",)),
+    "group": (gone("in"), ("in/",)),
+    "nested": (gone("in/c"), ("in/c",)),
+}
+
+
+def removal(directory: Path, way: str, name: str, *, consolidates: bool, durable: bool) -> None:
+    """Something goes out of a Zarr store, all else is there, and there is room again."""
+    change, goes = REMOVALS[name]
+    path = directory / "run.zarr"
     if WORLD.rank == 0:
-        if changes:
-            cut = slice(None) if operation == "whole" else SECTION
-            if not (place.read(path)[cut] >= NEW).all():
-                wrong.append("not all is new in the end")
-        if left_behind := hidden(directory):
-            wrong.append(f"left behind: {left_behind}")
-    return ended, wrong
+        with hs.open(path, "w", comm=None) as store:
+            prepare(store)
+            if consolidates:
+                store.consolidate()
+    before = WORLD.bcast(seen(path) if WORLD.rank == 0 else None)
+    what = f"{name} with {way} used up, consolidated {consolidates}, durable {durable}"
+    with without_room(directory, way):
+        # This process may write nothing at all, so that the metadata of the store stay.
+        fails = way == "limit" and consolidates
+        if fails:
+            assert "ulimit" in error_of(lambda: removed(path, change, durable=durable)), what
+        else:
+            removed(path, change, durable=durable)
+        if WORLD.rank == 0:
+            after = seen(path)
+            expected = {key: value for key, value in before.items() if fails or not key.startswith(goes)}
+            assert after == expected, (what, after)
+            assert left_over(directory) == [], (what, left_over(directory))
+        if way != "limit" and name in ("step", "keep"):
+            # As much as a step has.
+            dist = hs.Distribution(SHAPE, (WORLD.size, 1), ("block", "*"))
+            mine = np.ascontiguousarray(values(9)[dist.indices(WORLD.rank)[0]])
+            removed(path, lambda store: store.write("new", mine, dist, chunks=(16, 512)), durable=durable)
+    if WORLD.rank == 0:
+        shutil.rmtree(path)
+    WORLD.Barrier()
+
+
+def replacing(directory: Path, way: str) -> None:
+    """Mode w fails, and says how to make room; what was there is whole."""
+    path = directory / "run.zarr"
+    if WORLD.rank == 0:
+        with hs.open(path, "w", comm=None) as store:
+            prepare(store)
+    before = WORLD.bcast(seen(path) if WORLD.rank == 0 else None)
+
+    def replace() -> None:
+        with hs.open(path, "w", comm=WORLD) as store:
+            store.write("a", values(5))
+
+    with without_room(directory, way):
+        told = error_of(replace)
+        assert "delete()" in told or way == "limit", told
+        assert "steps.keep()" in told or way == "limit", told
+        if WORLD.rank == 0:
+            assert seen(path) == before
+    if WORLD.rank == 0:
+        shutil.rmtree(path)
+    WORLD.Barrier()
+
+
+def hdf5(directory: Path, way: str) -> None:
+    """Deleting makes no room in a file: it is done or not, and the error says what helps."""
+    path = directory / "run.h5"
+    if WORLD.rank == 0:
+        with hs.open(path, "w", comm=None) as file:
+            file.write("a", values(1))
+            file.write("b", values(2))
+    WORLD.Barrier()
+    with without_room(directory, way):
+        told = error_of(lambda: removed(path, gone("b")))
+        assert ("ulimit" if way == "limit" else "h5repack") in told, told
+        if WORLD.rank == 0:
+            assert seen(path) == {"a": 1, "b": 2}
+    if WORLD.rank == 0:
+        path.unlink()
+    WORLD.Barrier()
+
+
+def cleaned(directory: Path, way: str) -> None:
+    """What a program left that was killed goes by the command."""
+    path = directory / "run.zarr"
+    if WORLD.rank == 0:
+        with hs.open(path, "w", comm=None) as store:
+            prepare(store)
+        program = (
+            "import os, signal, sys, hyperslab as hs, numpy as np\n"
+            "with hs.open(sys.argv[1], 'r+') as store, store.step('0009') as step:\n"
+            "    step.write('a', np.ones((64, 96)))\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        subprocess.run([sys.executable, "-c", program, str(path)], check=False, timeout=60, env=alone())
+        assert left_over(directory) != []
+    before = WORLD.bcast(seen(path) if WORLD.rank == 0 else None)
+    with without_room(directory, way):
+        if WORLD.rank == 0:
+            command = [sys.executable, "-m", "hyperslab", "clean", str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=alone())
+            assert done.returncode == 0, done.stderr
+            assert left_over(directory) == []
+            assert seen(path) == before
+            shutil.rmtree(path)
+    WORLD.Barrier()
+
+
+#: Deletes a step, and is killed at a call.
+DYING = """
+import sys
+from pathlib import Path
+import hyperslab as hs
+from fault_library import Fault, Faults
+
+path, name, first = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+faults = Faults()
+with hs.open(path, "r+", comm=None) as store:
+    faults.watch(path.parent)
+    faults.arm(Fault(name, first, "kill"))
+    store.delete("0001")
+    faults.rest()
+"""
+
+
+def killed(directory: Path, way: str) -> None:
+    """A program that is killed at any call while it makes room leaves the step or not, and all else."""
+    path = directory / "run.zarr"
+    for consolidates in (False, True):
+        for name in ("rename", "unlink", "write", "truncate", "sync"):
+            for first in range(1, CALLS_MAX):
+                if WORLD.rank == 0:
+                    with hs.open(path, "w", comm=None) as store:
+                        prepare(store)
+                        if consolidates:
+                            store.consolidate()
+                before = WORLD.bcast(seen(path) if WORLD.rank == 0 else None)
+                status = 0
+                with without_room(directory, way):
+                    if WORLD.rank == 0:
+                        command = [sys.executable, "-c", DYING, str(path), name, str(first)]
+                        status = subprocess.run(command, check=False, timeout=60, env=alone()).returncode
+                        what = f"killed at {name} {first}, {way} used up, consolidated {consolidates}: {status}"
+                        left = {key: value for key, value in before.items() if not key.startswith("0001/")}
+                        assert seen(path) in ((left, before) if status else (left,)), (what, seen(path))
+                status = WORLD.bcast(status)
+                if WORLD.rank == 0:
+                    subprocess.run([sys.executable, "-m", "hyperslab", "clean", path], check=True, env=alone())
+                    assert [one for one in left_over(directory) if ".zarr.json." not in one] == [], left_over(directory)
+                    assert seen(path) in (left, before)
+                    shutil.rmtree(path)
+                WORLD.Barrier()
+                if status == 0:
+                    break
+
+
+def alone() -> dict[str, str]:
+    """The environment without that of a launcher."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI", "HYDRA", "MPI"))}
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")
-    directory, task = Path(sys.argv[1]) / "work", json.loads(Path(sys.argv[2]).read_text())
-    # What an array takes, and metadata.
-    rooms = range(0, 8 * ELEMENTS * 9 // 8, task["step"])
-    every = [case for case in product(PLACES, OPERATIONS, (False, True), rooms) if OPERATIONS[case[1]][1](case[0])]
-    random = np.random.default_rng(task["seed"])
-    chosen = (
-        every if task["cases"] is None else [every[i] for i in random.choice(len(every), task["cases"], replace=False)]
-    )
-    ended: Counter[str] = Counter()
-    failures = 0
-    for place, operation, durable, left in chosen:
-        if WORLD.rank == 0:
-            shutil.rmtree(directory, ignore_errors=True)
-            directory.mkdir()
-        WORLD.barrier()
-        how, wrong = carry_out(directory, place, operation, left, durable=durable)
-        ended[how] += 1
-        for told in wrong:
-            failures += 1
-            print(f"rank {WORLD.rank}: {place.name} {operation} durable={durable} {left} B left: {told}", flush=True)
+    """All cases, or those that are named."""
+    directory, way, *chosen = Path(sys.argv[1]), *sys.argv[2:]
+    count = 0
+    for name in REMOVALS:
+        for consolidates, durable in ((False, True), (True, False), (True, True)):
+            if not chosen or f"{name}-{int(consolidates)}-{int(durable)}" in chosen:
+                removal(directory, way, name, consolidates=consolidates, durable=durable)
+                count += 1
+    for other in (replacing, hdf5, cleaned):
+        if not chosen or other.__name__ in chosen:
+            other(directory, way)
+            count += 1
+    if "killed" in chosen:
+        killed(directory, way)
+        count += 1
     if WORLD.rank == 0:
-        shutil.rmtree(directory)
-        print(f"{len(chosen)} cases on {WORLD.size} ranks, ended with {dict(sorted(ended.items()))}")
-    failures = WORLD.allreduce(failures)
-    assert failures == 0, f"{failures} went wrong, seed {task['seed']}"
+        print(f"{count} cases")
 
 
 if __name__ == "__main__":

@@ -204,7 +204,7 @@ impl Opening {
         }
     }
 
-    fn is_being_changed(&self, note: &[u8], what: &str) -> Fault {
+    pub(super) fn is_being_changed(&self, note: &[u8], what: &str) -> Fault {
         let owner = lines(note).iter().rev().find_map(Owner::of_line);
         let who = owner.map_or("another owner".into(), |owner| owner.to_string());
         let text = format!("{what} is being changed in place by {who} at this moment");
@@ -217,7 +217,7 @@ impl Opening {
 
     /// Makes sure that the owners of an update that did not end are dead, and that nothing of theirs can take its name any
     /// more: what they would rename goes first.
-    fn take_over(&self, note: &[u8], lock: &dyn Lock, marker: &str, what: &str) -> Result<(), Fault> {
+    pub(super) fn take_over(&self, note: &[u8], lock: &dyn Lock, marker: &str, what: &str) -> Result<(), Fault> {
         let lines = lines(note);
         let owners: Vec<Owner> = lines.iter().filter_map(Owner::of_line).collect();
         let locks = self.names().locks("");

@@ -257,6 +257,8 @@ impl Opening {
                             owners()
                         )),
                         Ok(()) => fault,
+                        // It could not even be made.
+                        Err(_) if self.names().is_absent(&self.home.owners()) => fault,
                         Err(why) => fault.also(format!("'{}' is left behind: {}", owners(), why.text())),
                     })?;
                 }

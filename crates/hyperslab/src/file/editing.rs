@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::said::{self, truth};
 use hyperslab_format::zarr::{AttributeEdit, Map, Value};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_world::{Fault, FaultKind, RoomLeft};
 use std::borrow::Cow;
 
 impl File {
@@ -24,7 +24,11 @@ impl File {
         all.extend(fields);
         let question = Question::opening(what, all, fault);
         let file = self.clone();
-        let work = move || change.map_or(Ok(()), |change| file.changed(change)).map(|()| Vec::new());
+        let deletes = matches!(edit, Edit::Delete(_));
+        let work = move || {
+            let changed = change.map_or(Ok(()), |change| file.changed(change));
+            changed.map(|()| Vec::new()).map_err(|fault| if deletes { without_room(fault) } else { fault })
+        };
         let done = self.comm.agree_on(question, self.attempts.at_once_durable(1), work);
         if done.as_ref().err().is_none_or(|fault| fault.kind == FaultKind::Unsynced) {
             self.has_edited(edit);
@@ -141,4 +145,15 @@ impl File {
     pub(super) fn inner(&self, name: &str) -> File {
         File { within: format!("{}/", self.in_file(name)), target: crate::line::new_target(), ..self.clone() }
     }
+}
+
+/// The failure of deleting something, which makes no room.
+fn without_room(fault: Fault) -> Fault {
+    if fault.room != RoomLeft::Full {
+        return fault;
+    }
+    fault.hint(
+        "the file system is full or over quota, and an HDF5 file becomes no shorter by what is deleted in it: remove other \
+         files, or copy what shall stay to a new file elsewhere, as h5repack does",
+    )
 }

@@ -68,10 +68,10 @@ impl Kept {
     }
 
     fn learn(&mut self, bound: Resource, report: &Report) {
-        let [open, _, _, close] = report.phases();
+        let [open, close] = report.ends();
         let (predicted, measured) = report.moving();
         let together = self.factor(TOGETHER);
-        let parts = [(OPEN, open.1, open.2), (CLOSE, close.1 / together, close.2)];
+        let parts = [(OPEN, open.0, open.1), (CLOSE, close.0 / together, close.1)];
         for (part, predicted, measured) in parts {
             off(predicted, measured).into_iter().for_each(|off| self.teach(part, off));
         }
@@ -86,7 +86,7 @@ impl Kept {
         }
         let own = known(&mut self.own, report.strategy().name());
         *own = bounded(*own + OWN_SHARE * off_moving, OWN_MAX);
-        off(predicted + close.1, measured + close.2).into_iter().for_each(|off| self.teach(TOGETHER, off));
+        off(predicted + close.0, measured + close.1).into_iter().for_each(|off| self.teach(TOGETHER, off));
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     fn report(strategy: Strategy, predicted: f64, measured: f64) -> Report {
         let parameters = Parameters { strategy, ..Parameters::default() };
         let predicted = [1e-3, predicted, 0.0, 0.0, 1e-3];
-        let measured = Measured { open: 1e-3, moving: measured, sync: 0.0, close: 1e-3 };
+        let measured = Measured { open: 1e-3, moving: measured, close: 1e-3, ..Measured::default() };
         let decision = Decision { parameters, predicted, later: 0.0, plan: 0 };
         Report::new("a test".into(), &decision, 1, (1.0, measured), Walked::default())
     }
@@ -248,7 +248,7 @@ mod tests {
             let corrections = learned.of(KIND, Resource::Cores, Strategy::INDEPENDENT);
             let predicted = [corrections.open, corrections.moving, 0.0, 0.0, corrections.close].map(|part| 1e-3 * part);
             let [open, moving, close] = takes(call).map(|part| 1e-3 * part);
-            let measured = Measured { open, moving, sync: 0.0, close };
+            let measured = Measured { open, moving, close, ..Measured::default() };
             let decision = Decision { parameters: Parameters::default(), predicted, later: 0.0, plan: 0 };
             let report =
                 Report::new("a test".into(), &decision, 1, (open + moving + close, measured), Walked::default());

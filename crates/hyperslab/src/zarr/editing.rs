@@ -5,9 +5,9 @@ use super::nodes::{ROOT, StoredNode, check_changeable, check_path, place, read_n
 use super::{METADATA_KEY, Store};
 use crate::error::{Error, format_fault};
 use crate::said;
-use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker, Replacing, gone};
+use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker, Removed, Replacing, gone};
 use hyperslab_format::zarr::{
-    ArrayMetadata, AttributeEdit, GroupMetadata, Map, NodeType, Value, encode_fill_attribute, node_type,
+    ArrayMetadata, AttributeEdit, GroupMetadata, Map, NodeType, Value, consolidated, encode_fill_attribute, node_type,
 };
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Names, Publishing};
@@ -123,9 +123,33 @@ impl Editing {
         })
     }
 
-    /// Puts the node out of sight, by one rename, and removes it then; what cannot be removed now goes with the root.
+    /// Takes the node away, also where there is no room left.
     fn delete(&self) -> Result<(), Fault> {
         let (_, kind) = self.node()?;
+        match self.delete_by_root(kind) {
+            // What fails so has changed nothing of the node.
+            Err(fault) if fault.lacks_room() && fault.kind == FaultKind::Storage => self.delete_without_room(kind),
+            deleted => deleted,
+        }
+    }
+
+    fn delete_without_room(&self, kind: NodeType) -> Result<(), Fault> {
+        let marker = format!("{}/{MARKER}", self.at);
+        let telling: Vec<String> = self.ancestors.iter().map(|group| format!("{group}{METADATA_KEY}")).collect();
+        self.attempts.remove_without_room(&Removed {
+            name: &self.at,
+            of: &self.of,
+            key: METADATA_KEY,
+            marker: (kind == NodeType::Array).then_some(&marker),
+            telling: &telling,
+            less: &|key, bytes| consolidated::strip(bytes, key).map_err(format_fault),
+            sync: self.sync,
+        })?;
+        drop_again(&self.attempts, &self.ancestors)
+    }
+
+    /// Puts the node out of sight, by one rename, and removes it then; what cannot be removed now goes with the root.
+    fn delete_by_root(&self, kind: NodeType) -> Result<(), Fault> {
         self.check_idle(kind)?;
         drop_consolidated(&self.attempts, &self.ancestors)?;
         if matches!(self.names().publishing(), Publishing::Rename) {

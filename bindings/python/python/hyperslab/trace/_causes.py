@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperslab.trace._awaits import AWAITS, HELD_UP, OUTSIDE, STATES, Segments
 from hyperslab.trace._form import Kind
-from hyperslab.trace._run import HELD_UP, OUTSIDE, STATES, Call, Run, Segments
+from hyperslab.trace._run import Call, Run
 
 __all__ = ["Cause", "Link", "chain", "phrase", "rank_name", "shares", "slowest", "state_name"]
 
@@ -73,7 +74,9 @@ def chain(run: Run, rank: int, window: tuple[float, float]) -> Cause:
         whole = float(inside.sum())
         if whole <= 0:
             break
-        keys = segments.state.astype(np.int64) * (run.size + 1) + segments.peer + 1
+        # All waits of one agreement are one; what the other does then, its own states tell.
+        states = np.where(np.isin(segments.state, list(AWAITS.values())), Kind.AGREE, segments.state)
+        keys = states.astype(np.int64) * (run.size + 1) + segments.peer + 1
         kinds, which = np.unique(keys, return_inverse=True)
         spent = np.bincount(which, inside)
         best = int(np.argmax(spent))
@@ -137,7 +140,11 @@ def state_name(state: int, what: str = "") -> str:
         Kind.WAIT: "waiting for its turn",
         Kind.AGREE: "agreeing",
         Kind.COMMIT: "publishing (commit)",
-        Kind.METADATA: "opening or closing files",
+        Kind.METADATA: "small files and names (metadata)",
+        AWAITS[Kind.PLAN]: "waiting for planning",
+        AWAITS[Kind.SYNC]: "waiting for a sync (fsync)",
+        AWAITS[Kind.COMMIT]: "waiting for publishing (commit)",
+        AWAITS[Kind.METADATA]: "waiting for small files and names (metadata)",
     }[state]
 
 

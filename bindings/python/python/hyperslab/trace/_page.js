@@ -4,6 +4,7 @@
 const COLORS = {
   plan: "#98a2ad", pack: "#e3b21c", code: "#a9782f", send: "#63b3ed", receive: "#2f6fb5", read: "#46bd8c",
   write: "#1d8757", sync: "#d1454f", wait: "#c3c8cf", agree: "#b39ddb", commit: "#7a4fb5", metadata: "#7d8590",
+  "await plan": "#cdd2d8", "await sync": "#eba9ad", "await commit": "#cbb8e6", "await metadata": "#c0c5cb",
   application: "#f0894a", outside: null,
 };
 const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
@@ -92,7 +93,7 @@ function readColors() {
   const paper = rgb(colors.card);
   colors.cells = new Uint32Array(256);
   for (let cell = 0; cell < 256; cell++) {
-    const of = rgb(colors.states[cell & 15] || colors.void), share = 0.25 + 0.75 * ((cell >> 4) / 15);
+    const of = rgb(colors.states[cell & 31] || colors.void), share = 0.25 + 0.75 * ((cell >> 5) / 7);
     const [r, g, b] = of.map((value, i) => Math.round(paper[i] + (value - paper[i]) * share));
     colors.cells[cell] = (255 << 24) | (b << 16) | (g << 8) | r;
   }
@@ -348,7 +349,7 @@ function hit(x, y) {
   const column = Math.min(level.bins - 1, Math.floor((time / full.t1) * level.bins)), cell = level.cells[group * level.bins + column];
   const last = Math.min((group + 1) * level.group, data.ranks) - 1, width = (full.t1 * data.tick) / level.bins;
   const who = level.group === 1 ? rankName(row) : `ranks ${number(group * level.group)} to ${number(last)}`;
-  return `${who}: mostly ${stateName(data.states[cell & 15])} (${Math.round(((cell >> 4) / 15) * 100)} %)\n` +
+  return `${who}: mostly ${stateName(data.states[cell & 31])} (${Math.round(((cell >> 5) / 7) * 100)} %)\n` +
     `from ${seconds(column * width)} to ${seconds((column + 1) * width)}`;
 }
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperslab.trace._awaits import HELD_UP, STATES
 from hyperslab.trace._causes import shares
 from hyperslab.trace._form import NONE, Kind
 from hyperslab.trace._path import Stretch, critical_path
 from hyperslab.trace._previews import BINS_MIN, previews
-from hyperslab.trace._run import HELD_UP, STATES, Run
+from hyperslab.trace._run import Run
 from hyperslab.trace._summary import notes, short, summarize
 
 __all__ = ["PAGE_BYTES_MAX", "page"]

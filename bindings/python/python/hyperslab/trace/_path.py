@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperslab.trace._awaits import AWAITS, OUTSIDE, Segments
 from hyperslab.trace._form import NONE, Kind
-from hyperslab.trace._run import OUTSIDE, Run, Segments
+from hyperslab.trace._run import Run
 
 __all__ = ["Stretch", "critical_path", "ranks_of", "states_of"]
 
@@ -106,7 +107,7 @@ def _back(
     rank, i, at = where
     begin, state = float(segments.begin[i]), int(segments.state[i])
     peer, span = int(segments.peer[i]), int(segments.span[i])
-    if state == Kind.AGREE:
+    if state == Kind.AGREE or state in AWAITS.values():
         return _back_agreement(run, segments, where)
     if state in (Kind.SEND, Kind.RECEIVE) and peer in run.present:
         until = _busy_until(run.segments(peer), begin, at)
@@ -123,9 +124,19 @@ def _back(
             if begin < theirs < at:
                 return other[0], theirs, Stretch(rank, theirs, at, state, step)
         return rank, begin, Stretch(rank, begin, at, state, step)
-    # A step that ran while the rank did other things is followed to its own beginning.
-    back = handed if handed < at else begin
+    # A step that ran while the rank did other things is followed to its own beginning; what is no step, the rank did.
+    is_step = int(run.spans(rank)[0]["step"][step]) != NONE
+    back = max(handed, _synced_until(segments, i, handed, state)) if is_step and handed < at else begin
     return rank, back, Stretch(rank, back, at, state, step)
+
+
+def _synced_until(segments: Segments, i: int, low: float, state: int) -> float:
+    """When the last sync ended that a read or write stood behind, which was handed over at `low`."""
+    while state in (Kind.READ, Kind.WRITE) and i > 0 and segments.end[i - 1] > low:
+        i -= 1
+        if int(segments.state[i]) == Kind.SYNC:
+            return float(segments.end[i])
+    return low
 
 
 def _busy_until(segments: Segments, low: float, high: float) -> float | None:

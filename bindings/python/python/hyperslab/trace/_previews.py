@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperslab.trace._run import OUTSIDE, STATES, Run, Segments
+from hyperslab.trace._awaits import OUTSIDE, STATES, Segments
+from hyperslab.trace._run import Run
 
 __all__ = ["Level", "Previews", "previews"]
 
@@ -18,8 +19,10 @@ BINS_MIN, BINS_MAX = 512, 4096
 GROUP = 4
 #: Stretches of time of the histogram.
 HISTOGRAM = 2048
+#: Low bits of a cell that are the state; the others are its share.
+STATE_BITS = 5
 #: The fullest share that a cell tells.
-SHARE_MAX = 15
+SHARE_MAX = 7
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Level:
     group: int
     """Ranks of a row."""
     cells: NDArray[np.uint8]
-    """The state in the low four bits, its share of the time in the high four."""
+    """The state in the low five bits, its share of the time in the high three."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def _cells(table: NDArray[np.float64], whole: float) -> NDArray[np.uint8]:
     state = np.argmax(seen, axis=0)
     share = np.take_along_axis(table, state[None], axis=0)[0] / whole
     tone = np.clip(np.rint(share * SHARE_MAX), 0, SHARE_MAX).astype(np.uint8)
-    return (state.astype(np.uint8) | (tone << 4)).astype(np.uint8)
+    return (state.astype(np.uint8) | (tone << STATE_BITS)).astype(np.uint8)
 
 
 def bins_of(ranks: int) -> int:

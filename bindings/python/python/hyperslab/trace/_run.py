@@ -11,16 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperslab.errors import InvalidError, NotFoundError
+from hyperslab.trace._awaits import HELD_UP, OUTSIDE, STATES, Segments, awaiting
 from hyperslab.trace._check import check_same_run
-from hyperslab.trace._form import KINDS, NONE, Block, Kind, blocks
+from hyperslab.trace._form import NONE, Block, Kind, blocks
 
 __all__ = ["HELD_UP", "OUTSIDE", "STATES", "Call", "Run", "Segments", "load", "pick"]
 
-#: What a rank can be in: the kinds of spans (a wait is in the state that it waits for), or outside of all calls.
-STATES = (*KINDS, "outside")
-OUTSIDE = STATES.index("outside")
-#: States in which a rank is held up by another.
-HELD_UP = (Kind.SEND, Kind.RECEIVE, Kind.AGREE)
 #: Stretches of all ranks that are kept, of 33 B each; what is beyond is found anew when it is needed.
 SEGMENTS_KEPT = 1 << 24
 #: Strategies in which no rank serves another.
@@ -29,8 +25,9 @@ ALONE = ("independent", "data-sieving")
 PAINTED = (
     (Kind.AGREE,),
     (Kind.WAIT,),
-    (Kind.READ, Kind.WRITE, Kind.METADATA),
+    (Kind.READ, Kind.WRITE),
     (Kind.PLAN, Kind.PACK, Kind.CODE, Kind.COMMIT),
+    (Kind.SYNC, Kind.METADATA),
 )
 
 
@@ -52,19 +49,6 @@ class Call:
     def seconds(self) -> float:
         """From when the first rank came to when the last left [s]."""
         return (self.end - self.begin) / 1e9
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Stretches of time of one rank, one after another without gaps; times in ns from the beginning of the run."""
-
-    begin: NDArray[np.float64]
-    end: NDArray[np.float64]
-    state: NDArray[np.uint8]
-    peer: NDArray[np.int64]
-    """The rank that holds this one up, or -1."""
-    span: NDArray[np.int64]
-    """Index into the rank's spans, or -1."""
 
 
 class Run:
@@ -245,13 +229,15 @@ class Run:
         known = self._segments.get(rank)
         if known is not None:
             return known
-        made = self._segments_of(rank)
+        made = awaiting(self._unnamed(rank), self._unnamed)
         if self._kept + len(made.begin) <= SEGMENTS_KEPT:
             self._segments[rank] = made
             self._kept += len(made.begin)
         return made
 
-    def _segments_of(self, rank: int) -> Segments:
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _unnamed(self, rank: int) -> Segments:
+        """The states of a rank, where waits in agreements have no names yet."""
         spans, begin, end, _ = self.spans(rank)
         kind = spans["kind"]
         extents = [
@@ -271,8 +257,8 @@ class Run:
         owner[covered > 0], state[covered > 0] = -1, Kind.PLAN
         for kinds in PAINTED:
             chosen = np.isin(kind, kinds)
-            if kinds[0] in (Kind.READ,):
-                # Steps are told of by waits; what is no step is a call that blocks.
+            if kinds[0] in (Kind.READ, Kind.SYNC):
+                # Steps are told of by waits; what is no step is a call that blocks, or what rank 0 does for all.
                 chosen &= spans["step"] == NONE
             found = np.flatnonzero(chosen)
             _paint(owner, edges, begin[found], end[found], found)
@@ -303,14 +289,12 @@ class Run:
         peer[agrees[before | within]] = who[before | within]
         after = 0 if rank else -1
         peer[agrees[~before & ~within]] = after
-        cut = agrees[within]
         peer[peer == rank] = -1
-        begin = np.insert(made.begin, cut + 1, arrival[within])
-        end = np.insert(made.end, cut, arrival[within])
-        state = np.insert(made.state, cut + 1, made.state[cut])
-        span = np.insert(made.span, cut + 1, made.span[cut])
-        peer = np.insert(peer, cut + 1, after)
-        return Segments(begin, end, state, peer, span)
+        cut = agrees[within]
+        halves = Segments(made.begin, made.end, made.state, peer, made.span).cut(cut, arrival[within])
+        # The second half of each.
+        halves.peer[cut + np.arange(len(cut)) + 1] = after
+        return halves
 
 
 def _paint(

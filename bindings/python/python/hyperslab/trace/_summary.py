@@ -11,7 +11,7 @@ from hyperslab._quantities import said_rate, said_seconds, times
 from hyperslab.trace._causes import chain, phrase, rank_name, shares, slowest, state_name
 from hyperslab.trace._form import Kind
 from hyperslab.trace._path import Stretch, critical_path, ranks_of, states_of
-from hyperslab.trace._run import STATES, Call, Run
+from hyperslab.trace._run import OUTSIDE, STATES, Call, Run
 
 __all__ = ["notes", "short", "summarize", "text"]
 
@@ -133,10 +133,10 @@ def predicted(run: Run, beside: Run | None) -> list[dict[str, Any]]:
 
 #: Phases of the model, and the states that ranks are in meanwhile.
 _PHASES = {
-    "agreements": (("open", "close"), ("agree", "commit")),
+    "agreements": (("open", "close"), ("agree", "commit", "metadata", "await plan", "await commit", "await metadata")),
     "exchange": (("exchange",), ("plan", "pack", "code", "send", "receive", "wait")),
     "storage": (("storage",), ("read", "write")),
-    "sync": (("sync",), ("sync",)),
+    "sync": (("sync",), ("sync", "await sync")),
 }
 
 
@@ -156,7 +156,9 @@ def _phases(said: dict[str, float], inside: dict[str, float]) -> list[dict[str, 
 def _in_calls(run: Run) -> dict[str, float]:
     """Seconds in each state inside of calls, as means of all ranks."""
     mean = shares(run).mean(axis=0)
-    return {STATES[state]: float(mean[state]) for state in range(Kind.APPLICATION) if mean[state] > 0}
+    return {
+        STATES[state]: float(mean[state]) for state in range(OUTSIDE) if state != Kind.APPLICATION and mean[state] > 0
+    }
 
 
 def text(told: dict[str, Any]) -> str:
@@ -173,7 +175,7 @@ def text(told: dict[str, Any]) -> str:
     spent = {state: s for state, s in told["states"].items() if s >= 0.001 * told["seconds"]}
     spent = dict(sorted(spent.items(), key=lambda item: -item[1]))
     for (state, seconds), span in zip(spent.items(), times(list(spent.values())), strict=True):
-        lines.append(f"  {state:<12} {100 * seconds / told['seconds']:5.1f} %  {span:>11}")
+        lines.append(f"  {state:<14} {100 * seconds / told['seconds']:5.1f} %  {span:>11}")
     lines += ["", "calls:"]
     for call, span in zip(told["calls"], times([call["seconds"] for call in told["calls"]]), strict=True):
         rate = f", {said_rate(call['bytes'] / max(call['seconds'], 1e-9))}" if call["bytes"] else ""
