@@ -151,7 +151,10 @@ impl File {
             return Ok(());
         }
         let (text, hint) = match self.is_hidden() {
-            true => ("a new file is read after it was published", "flush() it, or close it and open it with mode 'r'"),
+            true => (
+                "a new file is read after it was closed, or flushed",
+                "close it, and open it with mode 'r'; or flush() it",
+            ),
             false => ("a new netCDF-4 file is read after it was closed", "close it, and open it with mode 'r'"),
         };
         Err(Fault::new(FaultKind::Invalid, text).hint(hint))
