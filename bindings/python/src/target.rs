@@ -330,6 +330,11 @@ impl Target {
     }
 
     /// Waits for all requests; raises what went wrong in those that nobody waited for.
+    fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |target| target.settle())
+    }
+
+    /// The same, and makes visible what is whole of a new file.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |target| target.flush())
     }

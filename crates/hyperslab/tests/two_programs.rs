@@ -119,7 +119,8 @@ impl Pair {
         let deeds = of.map(|number| subject.deeds[number]);
         let runs = deeds.map(|deed| deed.1);
         // Where something takes the place of something else, more is at stake.
-        let replaces = deeds.iter().any(|deed| matches!(deed.0, "mode w" | "replace" | "overwrite several"));
+        let replaces =
+            deeds.iter().any(|deed| matches!(deed.0, "mode w" | "replace" | "replace by steps" | "overwrite several"));
         let every = environment("HYPERSLAB_EVERY", if replaces { 5 } else { 23 });
         let every = (every, (of[0] * 5 + of[1] * 3) as u64 % every);
         Pair { every, subject, names: deeds.map(|deed| deed.0), runs, expected: Expected::of(subject, runs) }

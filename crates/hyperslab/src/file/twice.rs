@@ -12,10 +12,11 @@ static MADE: Mutex<Vec<(Which, Weak<Attempts>)>> = Mutex::new(Vec::new());
 /// Which file this is, in a place where this process is one program; `None` elsewhere.
 fn which(directory: &dyn Names, name: &str) -> Result<Option<Which>, Fault> {
     let place = directory.full("");
+    let process = directory.process();
     if is_in_memory(&place) {
-        return Ok(Some(((0, 0), place, name.into())));
+        return Ok(Some(((process.started, 0), place, name.into())));
     }
-    if directory.process().boot.is_empty() {
+    if process.boot.is_empty() {
         return Ok(None);
     }
     Ok(directory.identity("")?.map(|identity| (identity, String::new(), name.into())))
