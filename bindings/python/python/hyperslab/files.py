@@ -66,9 +66,9 @@ def open_raw(
         spread over several directories.
     mode : {"r", "r+", "w", "x"}
         A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, or with the first
-        `Group.flush`, so that an older file stays whole until then. ``r+`` changes a file in place; a marker file beside it tells of a write that
-        has not ended. Nobody else may write to the file meanwhile: where the runs of a section are short, what lies
-        between them is written back as it was read.
+        `Group.flush`, so that an older file stays whole until then. ``r+`` changes a file in place; a marker file
+        beside it tells of a write that has not ended. Nobody else may write to the file meanwhile: where the runs of a
+        section are short, what lies between them is written back as it was read.
     comm : communicator or None, optional
         As for `open`.
     order : {"F", "C"}
@@ -186,8 +186,8 @@ class RawFile(Group):
     """An open file of arrays, one after another; made by `open_raw`.
 
     Its methods are those of `Group`, but for groups and steps, which such files do not have. Arrays have a type and a
-    shape, and nothing else. A new file becomes visible whole when it is closed, or with the first `flush`; one that exists is
-    changed in place (``r+``).
+    shape, and nothing else. A new file becomes visible when it is closed, or with its first `flush`; one that exists
+    is changed in place (``r+``).
 
     Examples
     --------

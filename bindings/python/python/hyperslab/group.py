@@ -284,7 +284,8 @@ class Group(Moving, Mapping[str, Array]):
         ...     before = os.path.exists(path)
         ...     file.flush()
         ...     report = file.append({"rho": np.ones((1, 3))})  # visible when it returns
-        ...     before, hs.open(path)["rho"].shape
+        ...     with hs.open(path) as seen:
+        ...         before, seen["rho"].shape
         (False, (2, 3))
         """
         self._core.flush()

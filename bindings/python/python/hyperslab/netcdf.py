@@ -44,8 +44,8 @@ class NetcdfFile(FileGroup):
     """An open NetCDF classic file, or one of netCDF-4 that exists; made by `open`.
 
     Its arrays are what NetCDF calls variables. Methods are those of `Group`, but for groups and steps, which such files
-    do not have. A new file becomes visible with its first `flush`, or when it is closed; one that exists is changed in place
-    (``r+``), and arrays along its unlimited dimension may be appended to.
+    do not have. A new file becomes visible with its first `flush`, or when it is closed; one that exists is changed in
+    place (``r+``), and arrays along its unlimited dimension may be appended to.
 
     Examples
     --------
