@@ -206,6 +206,39 @@ def test_a_copy_does_not_undo_what_others_wrote(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["a.nc"]
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("name", ["a.h5", "a.nc4"])
+def test_a_step_that_is_open_when_the_file_is_published(name: str, ranks: int, tmp_path: Path) -> None:
+    """What was written to it before and after lies in it when it ends; what is given up is nowhere."""
+    path = tmp_path / name
+
+    def rank(comm: Any) -> None:
+        dist = hs.Distribution((12, 5), (comm.size, 1))
+        mine = np.ascontiguousarray(new_file_cases.whole(1)[dist.indices(comm.rank)[0]])
+        with hs.open(path, "w", comm=comm) as file:
+            file.write("a", mine, dist)
+            gone = pytest.raises(ZeroDivisionError)
+            with file.step("1") as step, gone, file.step("2") as other:
+                for each, inner in ((step, "in/x"), (other, "in/x")):
+                    each.write(inner, mine, dist, compression="gzip")
+                file.flush()
+                comm.barrier()
+                if comm.rank == 0:
+                    with h5py.File(path, "r", locking=False) as data:
+                        assert {member for member in data if not member.startswith("phony")} == {"a"}
+                comm.barrier()
+                for each in (step, other):
+                    each.write("in/y", mine, dist)
+                raise ZeroDivisionError
+
+    hs.threads(ranks, rank)
+    with h5py.File(path) as data:
+        assert "2" not in data
+        assert set(data["1/in"]) >= {"x", "y"}
+        for array in (data["a"], data["1/in/x"], data["1/in/y"]):
+            assert np.array_equal(array, new_file_cases.whole(1))
+
+
 def test_an_empty_batch_publishes_nothing(tmp_path: Path) -> None:
     with hs.open(tmp_path / "a.h5", "w", comm=None) as file:
         with file.batch():

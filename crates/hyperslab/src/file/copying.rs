@@ -14,7 +14,11 @@ impl File {
     /// Lets a file of this opening that is seen be hidden again, if it gets new arrays and cannot where it lies. Gives whether it
     /// was.
     pub(super) fn hide_again(&self, asks: &[ArrayWrite], options: &WriteOptions) -> bool {
-        if !self.mode.writes_new() || self.is_new() || asks.is_empty() || !options.section.is_whole() {
+        if !self.mode.writes_new() {
+            return false;
+        }
+        self.await_calls();
+        if self.is_new() || asks.is_empty() || !options.section.is_whole() {
             return false;
         }
         let mut inside = self.inside();

@@ -2,50 +2,59 @@
 
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_world::{Fault, FaultKind, Names, is_in_memory};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Which file it is: the directory, and the name in it.
+/// A file: the directory, by its number or its name in memory, and the name in it.
 type Which = ((u64, u64), String, String);
 
 static MADE: Mutex<Vec<(Which, Weak<Attempts>)>> = Mutex::new(Vec::new());
 
-/// Which file this is, in a place where this process is one program; `None` elsewhere.
-fn which(directory: &dyn Names, name: &str) -> Result<Option<Which>, Fault> {
-    let place = directory.full("");
-    let process = directory.process();
-    if is_in_memory(&place) {
-        return Ok(Some(((process.started, 0), place, name.into())));
-    }
-    if process.boot.is_empty() {
-        return Ok(None);
-    }
-    Ok(directory.identity("")?.map(|identity| (identity, String::new(), name.into())))
+/// A file that this program is about to write.
+pub(super) struct Making {
+    path: String,
+    /// `None` where it is not known which programs there are.
+    which: Option<Which>,
 }
 
-/// Refuses to write to a file that this program makes anew in another opening.
-pub(super) fn check_made_once(directory: &dyn Names, name: &str) -> Result<(), Fault> {
-    let Some(which) = which(directory, name)? else { return Ok(()) };
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    check(&mut made, &which, &directory.full(name))
-}
-
-fn check(made: &mut Vec<(Which, Weak<Attempts>)>, which: &Which, path: &str) -> Result<(), Fault> {
-    made.retain(|(_, attempts)| attempts.upgrade().is_some_and(|attempts| attempts.is_at_work()));
-    if made.iter().all(|(other, _)| other != which) {
-        return Ok(());
+impl Making {
+    /// The file with this name, in a directory with this number, where that is known.
+    pub(super) fn of(directory: &dyn Names, name: &str, above: Option<(u64, u64)>) -> Making {
+        let (place, process) = (directory.full(""), directory.process());
+        let which = match is_in_memory(&place) {
+            true => Some(((process.started, 0), place, name.into())),
+            false => above.filter(|_| !process.boot.is_empty()).map(|above| (above, String::new(), name.into())),
+        };
+        Making { path: directory.full(name), which }
     }
-    let text = format!("'{path}' is a new file that this program has open for writing already");
-    Err(Fault::new(FaultKind::Busy, text).about(path).hint("close it first, or go on with the file that is open"))
+
+    /// Refuses to write to it if this program makes it anew in another opening.
+    pub(super) fn check_once(&self) -> Result<(), Fault> {
+        self.check(&mut made())
+    }
+
+    fn check(&self, made: &mut Vec<(Which, Weak<Attempts>)>) -> Result<(), Fault> {
+        made.retain(|(_, attempts)| attempts.upgrade().is_some_and(|attempts| attempts.is_at_work()));
+        if made.iter().all(|(other, _)| Some(other) != self.which.as_ref()) {
+            return Ok(());
+        }
+        let text = format!("'{}' is a new file that this program has open for writing already", self.path);
+        Err(Fault::new(FaultKind::Busy, text)
+            .about(&*self.path)
+            .hint("close it first, or go on with the file that is open"))
+    }
+
+    /// This program makes it, as long as these attempts are at work.
+    ///
+    /// # Errors
+    /// When it does already.
+    pub(super) fn begins(self, attempts: &Arc<Attempts>) -> Result<(), Fault> {
+        let mut made = made();
+        self.check(&mut made)?;
+        made.extend(self.which.map(|which| (which, Arc::downgrade(attempts))));
+        Ok(())
+    }
 }
 
-/// Notes that this program makes a file, as long as these attempts are at work.
-///
-/// # Errors
-/// When it does already.
-pub(super) fn note_made(directory: &dyn Names, name: &str, attempts: &Arc<Attempts>) -> Result<(), Fault> {
-    let Some(which) = which(directory, name)? else { return Ok(()) };
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    check(&mut made, &which, &directory.full(name))?;
-    made.push((which, Arc::downgrade(attempts)));
-    Ok(())
+fn made() -> MutexGuard<'static, Vec<(Which, Weak<Attempts>)>> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -41,7 +41,6 @@ impl File {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
-        self.await_calls();
         let hides = self.hide_again(asks, options);
         let written = self.put("write", asks, options, |asks| {
             let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
