@@ -41,7 +41,7 @@ use hyperslab_layout::tuple;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Lock, Names, Proof, Root};
-use phase::{Phase, PhaseNow};
+use phase::{FilePhase, PhaseNow};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -308,7 +308,7 @@ impl File {
         let others = || Attempts::new(heard.home, heard.opening, false, options.durable, None);
         let attempts = mine.map_or_else(|| Arc::new(others()), |opened| opened.attempts);
         comm.watch(&attempts);
-        let phase = if mode.writes_new() { Phase::Hidden } else { Phase::There };
+        let phase = if mode.writes_new() { FilePhase::Hidden } else { FilePhase::There };
         Ok(File {
             comm: comm.clone(),
             target: new_target(),

@@ -288,7 +288,7 @@ class Group(Moving, Mapping[str, Array]):
         ...         before, seen["rho"].shape
         (False, (2, 3))
         """
-        self._core.flush()
+        self._core.flush(publishes=True)
         self._changes.count += 1
 
     def consolidate(self) -> None:

@@ -2,13 +2,11 @@
 //! with the next publication.
 
 use super::File;
-use super::phase::Phase;
+use super::phase::FilePhase;
+use super::policy::COPY_BYTES;
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_world::{Fault, FaultKind};
-
-/// How much is copied at once \[B\].
-const COPY_BYTES: u64 = 4 << 20;
 
 impl File {
     /// Lets a file of this opening that is seen be hidden again, if it gets new arrays and cannot where it lies. Gives whether it
@@ -29,7 +27,7 @@ impl File {
         inside.form.is_hidden_again();
         inside.begun = None;
         drop(inside);
-        self.phase.set(Phase::Hidden);
+        self.phase.set(FilePhase::Hidden);
         true
     }
 
@@ -39,7 +37,7 @@ impl File {
         inside.form.is_shown();
         (inside.begun, inside.copied) = (None, None);
         drop(inside);
-        self.phase.set(Phase::There);
+        self.phase.set(FilePhase::There);
     }
 
     /// Rank 0 copies so many bytes that are seen to the hidden file that was made.

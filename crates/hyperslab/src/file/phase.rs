@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// How a file that is open is seen by others, and so what becomes of what is written to it. All ranks know it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum FilePhase {
     /// It is new, and has a hidden name: nothing of it is seen.
     Hidden,
     /// It has its name. What is added lies behind what readers see, and is seen with the next publication.
@@ -22,18 +22,18 @@ pub(super) struct PhaseNow {
 }
 
 impl PhaseNow {
-    pub(super) fn of(phase: Phase) -> PhaseNow {
-        PhaseNow { now: AtomicU8::new(phase as u8), shown: AtomicBool::new(phase != Phase::Hidden) }
+    pub(super) fn of(phase: FilePhase) -> PhaseNow {
+        PhaseNow { now: AtomicU8::new(phase as u8), shown: AtomicBool::new(phase != FilePhase::Hidden) }
     }
 
-    pub(super) fn set(&self, phase: Phase) {
-        self.shown.fetch_or(phase != Phase::Hidden, Ordering::SeqCst);
+    pub(super) fn set(&self, phase: FilePhase) {
+        self.shown.fetch_or(phase != FilePhase::Hidden, Ordering::SeqCst);
         self.now.store(phase as u8, Ordering::SeqCst);
     }
 
-    pub(super) fn get(&self) -> Phase {
+    pub(super) fn get(&self) -> FilePhase {
         let now = self.now.load(Ordering::SeqCst);
-        let all = [Phase::Hidden, Phase::Gathering, Phase::There];
+        let all = [FilePhase::Hidden, FilePhase::Gathering, FilePhase::There];
         all.into_iter().find(|phase| *phase as u8 == now).expect("it was set to one of these")
     }
 

@@ -11,7 +11,7 @@
 
 use super::edit::Edit;
 use super::form::{FileChange, FileEnd};
-use super::phase::Phase;
+use super::phase::FilePhase;
 use super::putting::Putting;
 use super::{Contained, File, disk};
 use crate::course::{End, Publish};
@@ -21,26 +21,23 @@ use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Root};
 use std::sync::PoisonError;
 
-/// A call that publishes: what it does, for people, and what ranks compare of it.
-pub(super) type Asked = (String, Vec<(String, String)>);
-
 impl File {
     /// Whether nothing of it is seen, since it has no name yet.
     pub(super) fn is_hidden(&self) -> bool {
-        self.phase.get() == Phase::Hidden
+        self.phase.get() == FilePhase::Hidden
     }
 
     /// Whether what is written to it is seen only when it is published.
     pub(super) fn is_new(&self) -> bool {
-        self.phase.get() != Phase::There
+        self.phase.get() != FilePhase::There
     }
 
     /// Whether there is something that the next publication lets others see.
     fn has_unseen(&self) -> bool {
         match self.phase.get() {
-            Phase::Hidden => true,
-            Phase::Gathering => self.inside().changed,
-            Phase::There => false,
+            FilePhase::Hidden => true,
+            FilePhase::Gathering => self.inside().changed,
+            FilePhase::There => false,
         }
     }
 
@@ -70,8 +67,12 @@ impl File {
         Ok(self.comm.sync_and(end, self.target, Publish::nothing())?)
     }
 
-    /// Makes visible what is whole, with what a change adds to it. Collective.
-    pub(super) fn show(&self, (what, fields): Asked, edit: Option<&Edit>) -> Result<(), Error> {
+    /// Makes visible what is whole, with what a change adds to it: what it does, for people, and what ranks compare. Collective.
+    pub(super) fn show(
+        &self,
+        (what, fields): (String, Vec<(String, String)>),
+        edit: Option<&Edit>,
+    ) -> Result<(), Error> {
         self.await_calls();
         let path = self.path().display().to_string();
         let possible = self.check_writable().and_then(|()| match edit {
@@ -99,7 +100,7 @@ impl File {
             (inside.changed, inside.copied) = (false, None);
             let there = inside.form.is_shown();
             inside.begun = Some((Vec::new(), inside.form.extent().bytes)).filter(|_| !there);
-            if there { Phase::There } else { Phase::Gathering }
+            if there { FilePhase::There } else { FilePhase::Gathering }
         };
         self.phase.set(phase);
     }
@@ -107,9 +108,9 @@ impl File {
     /// Rank 0's part of a publication; `ends` when nothing comes after it.
     pub(super) fn publish(&self, edit: Option<&Edit>, ends: bool) -> Result<(), Fault> {
         match self.phase.get() {
-            Phase::Hidden => self.give_name(edit, ends),
-            Phase::Gathering => self.lead_to_all(edit),
-            Phase::There => Ok(()),
+            FilePhase::Hidden => self.give_name(edit, ends),
+            FilePhase::Gathering => self.lead_to_all(edit),
+            FilePhase::There => Ok(()),
         }
     }
 
