@@ -293,6 +293,8 @@ class Operation:
     in_place: bool = False
     #: What readers may see, too, where nothing can be put in the place of the old thing at once.
     between: State | None = None
+    #: What is seen after each publication of an attempt but the last, where it publishes several times.
+    stages: Callable[[State, Attempt], list[State]] = lambda _, __: []
     #: In which turn an attempt finds its names free.
     turn: Callable[[State], int] = lambda _: 1
     #: Whether the last attempt that publishes wins, since it replaces whatever is there.
@@ -756,25 +758,28 @@ def prepare_hdf5(directory: Path) -> None:
 def write_hdf5(attempt: Attempt) -> None:
     """All of it anew."""
     with attempt.hdf5("w", attributes={"attempt": attempt.number}) as file:
-        for name in ("a", "in/b"):
-            file.write(name, *attempt.given())
-        file.write("z", *attempt.given(), chunks=CHUNKS, compression="gzip")
-        values, dist = attempt.given((FIRST_ROWS, COLUMNS))
-        strategy = None if attempt.strategy in OWN else attempt.strategy
-        given: dict[str, Any] = {"chunks": CHUNKS, "compression": "gzip", "maxshape": (None, COLUMNS)}
-        file.write("s", values, dist, strategy=strategy or "server-directed", **given)
+        fill_hdf5(attempt, file)
     attempt.published = True
 
 
-@operation(
-    prepare_hdf5,
-    look_at_hdf5,
-    lambda _, a: (
-        {"attribute": a.number, f"s[0:{FIRST_ROWS}]": a.number}
-        | {part: number for name in "abz" for part, number in filled(name, a.number).items()}
-    ),
-    replaces=True,
-)
+def fill_hdf5(attempt: Attempt, file: hs.Group) -> None:
+    """Write what it holds besides steps."""
+    for name in ("a", "in/b"):
+        file.write(name, *attempt.given())
+    file.write("z", *attempt.given(), chunks=CHUNKS, compression="gzip")
+    values, dist = attempt.given((FIRST_ROWS, COLUMNS))
+    strategy = None if attempt.strategy in OWN else attempt.strategy
+    given: dict[str, Any] = {"chunks": CHUNKS, "compression": "gzip", "maxshape": (None, COLUMNS)}
+    file.write("s", values, dist, strategy=strategy or "server-directed", **given)
+
+
+def new_hdf5(_: State, attempt: Attempt) -> State:
+    """What is seen of it."""
+    state: State = {"attribute": attempt.number, f"s[0:{FIRST_ROWS}]": attempt.number}
+    return state | {part: number for name in "abz" for part, number in filled(name, attempt.number).items()}
+
+
+@operation(prepare_hdf5, look_at_hdf5, new_hdf5, replaces=True)
 def hdf5_file(attempt: Attempt) -> None:
     write_hdf5(attempt)
 
@@ -832,6 +837,87 @@ def hdf5_attributes(attempt: Attempt) -> None:
     with attempt.hdf5("r+") as file:
         file.attrs.update(attempt=attempt.number, note=f"attempt {attempt.number}")
         attempt.published = True
+
+
+# ---- files that are seen from their first step or flush on -----------------------------------------------------
+
+STEPS = ("0001", "0002")
+
+
+def stages_of_hdf5(state: State, attempt: Attempt) -> list[State]:
+    """What is seen after the first step, after the second, and after the append."""
+    stages = []
+    seen = new_hdf5(state, attempt)
+    for step in STEPS:
+        parts = (part for name in "az" for part in filled(f"{step}/{name}", attempt.number))
+        seen = seen | {f"{step}/": attempt.number} | dict.fromkeys(parts, attempt.number)
+        stages.append(seen)
+    return [*stages, longer(seen, attempt)]
+
+
+@operation(
+    prepare_hdf5,
+    look_at_hdf5,
+    lambda s, a: stages_of_hdf5(s, a)[-1],
+    stages=lambda s, a: stages_of_hdf5(s, a)[:-1],
+    replaces=True,
+    strategies=SHARING,
+)
+def hdf5_file_by_steps(attempt: Attempt) -> None:
+    with attempt.hdf5("w", attributes={"attempt": attempt.number}) as file:
+        fill_hdf5(attempt, file)
+        for name in STEPS:
+            with file.step(name, attributes={"attempt": attempt.number}) as step:
+                step.write("a", *attempt.given())
+                step.write("z", *attempt.given(), chunks=CHUNKS, compression="gzip")
+        file.append("s", *attempt.given((MORE_ROWS, COLUMNS)))
+        attempt.published = True
+
+
+def stages_of_netcdf(_: State, attempt: Attempt) -> list[State]:
+    """What is seen when it was made, and after each of two appends."""
+    first: State = {"attribute": attempt.number} | filled("a", attempt.number) | {f"s[0:{FIRST_ROWS}]": attempt.number}
+    second = longer(first, attempt)
+    return [first, second, longer(second, attempt)]
+
+
+def write_by_flushes(attempt: Attempt, **given: Any) -> None:
+    """A file that grows, in the place of another one."""
+    with attempt.netcdf("w", attributes={"attempt": attempt.number}, unlimited="t", **given) as file:
+        file.write("a", *attempt.given())
+        values, dist = attempt.given((FIRST_ROWS, COLUMNS))
+        file.write(dict.fromkeys("sk", (("t", "x"), values)), dict.fromkeys("sk", dist))
+        for _ in range(2):
+            file.flush()
+            values, dist = attempt.given((MORE_ROWS, COLUMNS))
+            file.append(dict.fromkeys("sk", values), dict.fromkeys("sk", dist))
+    attempt.published = True
+
+
+by_flushes = operation(
+    prepare_netcdf,
+    look_at_netcdf,
+    lambda s, a: stages_of_netcdf(s, a)[-1],
+    stages=lambda s, a: stages_of_netcdf(s, a)[:-1],
+    replaces=True,
+    strategies=SHARING,
+)
+
+
+@by_flushes
+def netcdf_file_by_flushes(attempt: Attempt) -> None:
+    """Once it is seen, each append is when it returns."""
+    write_by_flushes(attempt)
+
+
+@by_flushes
+def netcdf4_file_by_flushes(attempt: Attempt) -> None:
+    """What is added is seen with the next flush."""
+    write_by_flushes(attempt, format="netcdf4")
+
+
+#: Those that publish several times.
+BY_STAGES = ("hdf5 file by steps", "netcdf file by flushes", "netcdf4 file by flushes")
 
 
 def carry_out(made: Operation, attempt: Attempt) -> list[str]:

@@ -247,7 +247,8 @@ class Judge:
 
     @property
     def _between(self) -> list[State]:
-        return [] if self.made.between is None else [self.made.between, {"store": "absent"}]
+        stages = self.made.stages(self.before, Attempt(None, self.directory, 1))
+        return stages if self.made.between is None else [self.made.between, {"store": "absent"}]
 
     def _names_unfinished(self, mode: Literal["r", "r+"]) -> list[str]:
         return [each for each in reopen(self.made, self.directory, mode) if names_unfinished(each)]

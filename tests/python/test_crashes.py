@@ -27,7 +27,7 @@ import pytest
 
 from crash_images import CALLS, Event, Image, Recorder, Sync, crashes
 from fault_library import quick_directory
-from fault_operations import OPERATIONS, Attempt
+from fault_operations import BY_STAGES, OPERATIONS, Attempt
 from kill_cases import Case
 from kill_points import in_child, judged, prepared
 
@@ -35,9 +35,9 @@ HERE = Path(__file__).parent
 #: Those that change something.
 #: What is not durable promises nothing after a loss of power.
 UNCHANGING = ("read", "raw read", "clearing up", "striped file")
-CHANGING = [name for name, made in OPERATIONS.items() if name not in UNCHANGING and not made.cached]
+CHANGING = [name for name, made in OPERATIONS.items() if name not in (*UNCHANGING, *BY_STAGES) and not made.cached]
 #: At the end: how many ranks each has goes by its place, and deliberate faults are found by these.
-CHANGING.append("striped file")
+CHANGING += ["striped file", *BY_STAGES]
 #: Images of each in the ordinary tests; and most of those in which a fault of the product must show.
 IMAGES, IMAGES_OF_CONTROLS = 56, 120
 #: Changes that need no sync to be old or new: one name that is given, or bytes that nobody promises anything of.

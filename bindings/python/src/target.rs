@@ -332,9 +332,9 @@ impl Target {
         self.with_local(py, |target| target.look_at_settled(&name.0)).map(raw_info)
     }
 
-    /// Waits for all requests; raises what went wrong in those that nobody waited for.
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |target| target.flush())
+    /// Waits for all requests, raises what went wrong in those that nobody waited for, and `publishes` what is whole or not.
+    fn flush(&self, py: Python<'_>, publishes: bool) -> PyResult<()> {
+        self.with(py, |target| if publishes { target.flush() } else { target.settle() })
     }
 
     /// Takes note of what others have made or removed.

@@ -58,8 +58,8 @@ pub use removing::Removed;
 use renaming::ByRename;
 use std::collections::BTreeSet;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 pub use touched::Touched;
 pub use way::{Growing, New};
 use way::{PublishWay, Small};
@@ -117,7 +117,7 @@ impl Attempts {
     /// The same for the store that is held from now on.
     pub fn holding(mut self, held: Hold) -> Attempts {
         self.inner.home = self.inner.home.clone().pinned(&held);
-        self.inner.held = Some(held);
+        self.inner.held = Mutex::new(Some(held));
         self
     }
 
@@ -323,6 +323,7 @@ impl Attempts {
         let (made, kept) = {
             let mut state = self.state();
             state.updates = None;
+            state.shown = None;
             (state.made.take(), std::mem::take(&mut state.kept))
         };
         let Some(made) = made else { return rested };

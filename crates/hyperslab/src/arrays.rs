@@ -127,10 +127,15 @@ trait Arrays for [Store File] {
     /// # Errors
     /// The same on all ranks.
     fn refresh(&self) -> Result<(), Error>;
-    /// Waits for all requests. Collective.
+    /// Waits for all requests, and makes nothing visible. Collective.
     ///
     /// # Errors
     /// That of a request for which nobody waited, the same on all ranks.
+    fn settle(&self) -> Result<(), Error>;
+    /// Waits for all requests, and makes visible what is whole of a new file. Collective.
+    ///
+    /// # Errors
+    /// That of a request for which nobody waited, or of publishing; the same on all ranks.
     fn flush(&self) -> Result<(), Error>;
     /// Writes arrays, or sections of some that are there. Collective.
     ///
@@ -182,6 +187,10 @@ trait Arrays for [Store File] {
 }
 
 impl Store {
+    fn settle(&self) -> Result<(), Error> {
+        self.flush()
+    }
+
     /// Names of the arrays, as [`Store::arrays`].
     fn names(&self) -> Result<Vec<String>, Error> {
         self.arrays()

@@ -1,6 +1,7 @@
 //! One file with several arrays in it, of whatever format: raw files with a header of the user's own, `.npy` files, NetCDF.
 //! Formats differ in what the file says of its arrays and where they lie, which is their [`Form`].
 
+mod copying;
 mod disk;
 mod edit;
 mod editing;
@@ -8,16 +9,18 @@ mod form;
 pub(crate) mod hdf5;
 mod looking;
 pub(crate) mod netcdf;
+mod phase;
 mod policy;
+mod publication;
 mod putting;
 mod reading;
 mod requests;
 pub(crate) mod step;
+mod twice;
 mod writing;
 
 use crate::alone::Alone;
 use crate::comm::Comm;
-use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
@@ -28,7 +31,7 @@ use crate::unfinished::Unfinished;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::{FileArray, Unread};
-use form::{FileEnd, Form, Lasting, Raw};
+use form::{Form, Lasting, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
 use hyperslab_format::npy::NpyHeader;
@@ -39,6 +42,7 @@ use hyperslab_layout::tuple;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Lock, Names, Proof, Root};
+use phase::{FilePhase, PhaseNow};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -81,9 +85,10 @@ fn enumerated(arrays: &[FileArray]) -> String {
 
 /// An open file of arrays.
 ///
-/// A new file is written under a hidden name beside its own and takes its name, replacing an older file, when it is
-/// closed; until then, and after a crash, the older file is there unchanged. A file open for update is changed in
-/// place, with a marker file beside it while a write is under way. A [`Striped`](crate::Striped) file takes its name in
+/// A new file is written under a hidden name beside its own. It takes its name, replacing an older file, with its first step or
+/// [`File::flush`], or when it is closed; until then, and after a crash, the older file is there unchanged. From then on, what is
+/// published stays, whatever becomes of the program. A file open for update is changed in place, with a marker file beside it
+/// while a write is under way. A [`Striped`](crate::Striped) file takes its name in
 /// one directory after another, of which the first decides: after a crash between them, whoever opens the file next
 /// completes it, and who has it open for reading meanwhile may see some parts old and some new.
 #[derive(Clone)]
@@ -98,7 +103,7 @@ pub struct File {
     name: String,
     /// The group of the file that is open, with a `/` at its end; empty for all of it.
     within: String,
-    /// The name of a new file until it is published.
+    /// The name of a new file until it is first published.
     hidden: String,
     /// Whether it lies on a disk or in memory of rank 0's host.
     at_hand: bool,
@@ -107,6 +112,8 @@ pub struct File {
     /// What all ranks must see of an existing file.
     proofs: Vec<Proof>,
     mode: Mode,
+    /// How far it has come to be seen.
+    phase: Arc<PhaseNow>,
     options: OpenOptions,
     /// Shared with the calls that the line carries out.
     inside: Arc<Mutex<Contained>>,
@@ -132,8 +139,12 @@ struct Contained {
     form: Box<dyn Form>,
     /// Of each, the number of the request that added it: it is shown once all ranks know that that is over.
     added: Vec<u64>,
-    /// On rank 0, what a new file that exists under its hidden name begins with, and how long it is \[B\].
+    /// On rank 0, what a new file begins with that was made already, and how long it is \[B\].
     begun: Option<(Vec<u8>, u64)>,
+    /// Whether anything was changed since it was last published.
+    changed: bool,
+    /// On rank 0, what was seen when the hidden file was made as a copy of it.
+    copied: Option<String>,
 }
 
 /// What is asked of an opening, what ranks compare of it, and what this rank found wrong with it.
@@ -298,9 +309,9 @@ impl File {
         let mine = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (directory, name) = (heard.home.names.clone(), heard.home.base.clone());
         let others = || Attempts::new(heard.home, heard.opening, false, options.durable, None);
-        let attempts = Arc::new(mine.map_or_else(others, |opened| opened.attempts));
+        let attempts = mine.map_or_else(|| Arc::new(others()), |opened| opened.attempts);
         comm.watch(&attempts);
-        let added = vec![0; form.extent().arrays];
+        let phase = if mode.writes_new() { FilePhase::Hidden } else { FilePhase::There };
         Ok(File {
             comm: comm.clone(),
             target: new_target(),
@@ -313,8 +324,9 @@ impl File {
             attempts,
             proofs: heard.proofs,
             mode,
+            phase: Arc::new(PhaseNow::of(phase)),
             options,
-            inside: Arc::new(Mutex::new(Contained { form, added, begun: None })),
+            inside: Arc::new(Mutex::new(Contained::of(form))),
             removed: heard.found.removed,
             unfinished: Unfinished::new(heard.found.unfinished),
             passed_over: heard.found.passed_over,
@@ -396,7 +408,7 @@ impl File {
 
     /// The name of the file that is written or read, in its directory.
     fn object(&self) -> &str {
-        if self.mode.writes_new() { &self.hidden } else { &self.name }
+        if self.is_hidden() { &self.hidden } else { &self.name }
     }
 
     /// Where the file's bytes lie, for a transfer with these proofs.
@@ -460,30 +472,22 @@ impl File {
         }
     }
 
-    /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
+    /// Gives up what was not published of a new file after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
         self.await_calls();
         self.given_up();
     }
 
-    /// Removes a new file that was never published, on rank 0. Where nobody knows who still writes, nobody will use its name.
-    fn given_up(&self) {
-        if self.within.is_empty() && self.mode.writes_new() && self.comm.rank() == 0 && !self.comm.is_poisoned() {
-            let attempts = self.attempts.clone();
-            self.comm.work_later(self.attempts.at_once(1), move || drop(attempts.end()));
-        }
-    }
-
-    /// Ends the use of the file. Collective. A new file is made durable and takes its name. A group of a file ends with its
+    /// Ends the use of the file. Collective. A new file is made durable and takes its name, if it has not got it yet. A group of a file ends with its
     /// requests.
     ///
     /// # Errors
     /// The same on all ranks; an older file of that name is there unchanged then.
     pub fn close(self) -> Result<(), Error> {
-        if self.within.is_empty() { self.finish(None) } else { self.flush() }
+        if self.within.is_empty() { self.finish(None) } else { self.settle() }
     }
 
-    /// Takes part in closing with an error of this rank: a new file is given up on all ranks. Collective: other ranks call
+    /// Takes part in closing with an error of this rank: what was not published of a new file is given up on all ranks. Collective: other ranks call
     /// this or [`File::close`].
     ///
     /// # Errors
@@ -491,55 +495,9 @@ impl File {
     pub fn give_up(self, why: impl Into<String>) -> Result<(), Error> {
         if !self.within.is_empty() {
             // Only the file itself can be given up, or a step.
-            return self.flush();
+            return self.settle();
         }
         self.finish(Some(why.into()))
-    }
-
-    fn finish(self, fault: Option<String>) -> Result<(), Error> {
-        let what = format!("close '{}'", self.path().display());
-        let new = self.mode.writes_new();
-        let sync = new && self.options.durable;
-        let fault = fault.map(|text| Fault::new(FaultKind::Peer, format!("{what}: the program gave it up: {text}")));
-        self.await_calls();
-        let file = Root::new(self.directory.full(self.object()));
-        let path = self.path().display().to_string();
-        let end =
-            End { sync: sync.then_some(file), publishing_syncs: self.at_hand, fault, ..End::of(what, "close", &path) };
-        let (attempts, name, inside) = (self.attempts.clone(), self.name.clone(), self.inside.clone());
-        let replaces = self.mode != Mode::Create;
-        let work = move || {
-            if !new {
-                return attempts.end();
-            }
-            // Nobody has it to himself while storage is asked, which may not answer.
-            let (closing, begun, bytes) = {
-                let inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
-                (inside.form.closing()?, inside.begun.clone(), inside.form.extent().bytes)
-            };
-            let FileEnd { beginning, ending } = closing;
-            let length = begun.as_ref().map_or(bytes, |(_, length)| *length);
-            if begun.is_none() {
-                attempts.make_file(&beginning, bytes)?;
-            }
-            if !ending.is_empty() || length != bytes {
-                attempts.end_file(bytes, &ending)?;
-            }
-            // Only now all of it is known, such as how many records there are.
-            if begun.is_some_and(|(begun, _)| begun != beginning) {
-                attempts.begin_file(&beginning)?;
-            }
-            attempts.publish_file(replaces, &disk::marker(&name))
-        };
-        // Of a file that is there nothing is left to sync.
-        let at_once = if new { self.attempts.at_once_durable(1) } else { self.attempts.at_once(1) };
-        let publish = if self.mode.writes() { Publish::by(at_once, work) } else { Publish::nothing() };
-        let result = self.comm.sync_and(end, self.target, publish);
-        drop(self.own_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
-        if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
-            self.given_up();
-        }
-        Ok(result?)
     }
 }
 

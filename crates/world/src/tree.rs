@@ -270,7 +270,9 @@ impl Names for MemoryTree {
 
     fn process(&self) -> Process {
         // A tree belongs to the processes that have it in their memory: this one, and what it forked.
-        Process { pid: std::process::id(), ..Process::default() }
+        // Whoever has a witness counts as a program of its own.
+        let witness = self.witness.as_ref().map_or(0, |witness| Arc::as_ptr(witness).cast::<()>() as u64);
+        Process { pid: std::process::id(), started: witness, ..Process::default() }
     }
 
     fn above(&self) -> Option<(String, String)> {

@@ -334,19 +334,21 @@ class Judge:
         """What readers see after the fault, and again after an opening for writing."""
         case, made = self.case, self.case.made
         new = made.after(case.before, Attempt(None, case.directory, 1))
+        stages = made.stages(case.before, Attempt(None, case.directory, 1))
         self.state = made.look(case.directory)
         left = hidden(case.directory)
         if self.later:
             self._look_later(new)
         elif self.perhaps:
-            self._check(self.state, [case.before, new], "where it is not known whether it can be seen")
+            self._check(self.state, [case.before, *stages, new], "where it is not known whether it can be seen")
             self.published = self.state == new
         elif made.in_place:
             self._look_in_place(new)
         elif not self.failed or self.published:
-            self._check(self.state, [new], "after success" if not self.failed else "after it was published")
+            allowed = [*stages, new] if self.failed else [new]
+            self._check(self.state, allowed, "after success" if not self.failed else "after it was published")
         else:
-            self._check_attempt(new)
+            self._check_attempt(new, stages)
         if self.failed:
             self.named = self.named or reopen(made, case.directory, "r+")
             told = [*self.named, *self.warnings, *(text for _, text in self.errors)]
@@ -395,10 +397,10 @@ class Judge:
             self.complaints.append(f"some parts are old and some new, and an opening to read names nothing: {named}")
         return None
 
-    def _check_attempt(self, new: State) -> None:
+    def _check_attempt(self, new: State, stages: list[State]) -> None:
         """All or nothing; an exchange of several arrays may be half done if that is said and ends later."""
         case, state = self.case, self.state
-        allowed = [case.before]
+        allowed = [*stages, case.before]
         if case.made.between is not None:
             allowed += [case.made.between, {"store": "absent"}]
         if state in allowed:

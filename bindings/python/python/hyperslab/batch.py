@@ -73,7 +73,7 @@ class Batch:
         else:
             # Whoever gathered something is told that others did not.
             with calling(group._comm, self._what()):
-                group._core.flush()
+                group._core.flush(publishes=False)
 
     def _what(self) -> str:
         return told("batch of", self._names, f"to '{self._group.path}'")

@@ -65,10 +65,10 @@ def open_raw(
         The file, in a directory that exists; a name in a store in memory, ``memory / "dump.raw"``; or a file that is
         spread over several directories.
     mode : {"r", "r+", "w", "x"}
-        A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, so that an older
-        file stays whole until then. ``r+`` changes a file in place; a marker file beside it tells of a write that
-        has not ended. Nobody else may write to the file meanwhile: where the runs of a section are short, what lies
-        between them is written back as it was read.
+        A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, or with the first
+        `Group.flush`, so that an older file stays whole until then. ``r+`` changes a file in place; a marker file
+        beside it tells of a write that has not ended. Nobody else may write to the file meanwhile: where the runs of a
+        section are short, what lies between them is written back as it was read.
     comm : communicator or None, optional
         As for `open`.
     order : {"F", "C"}
@@ -188,8 +188,8 @@ class RawFile(Group):
     """An open file of arrays, one after another; made by `open_raw`.
 
     Its methods are those of `Group`, but for groups and steps, which such files do not have. Arrays have a type and a
-    shape, and nothing else. A new file becomes visible whole when it is closed; one that exists is changed in place
-    (``r+``).
+    shape, and nothing else. A new file becomes visible when it is closed, or with its first `flush`; one that exists
+    is changed in place (``r+``).
 
     Examples
     --------
@@ -240,7 +240,7 @@ class RawFile(Group):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file, or give it up on all ranks after an exception on this one."""
+        """Close the file; after an exception on this rank, give up on all ranks what was not published."""
         self._known.clear()
         end(self._core, error)
 

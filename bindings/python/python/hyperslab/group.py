@@ -271,14 +271,32 @@ class Group(Moving, Mapping[str, Array]):
         self._changes.count += 1
 
     def flush(self) -> None:
-        """Wait for all requests. Collective.
+        """Wait for all requests; of a new file, make visible what is whole. Collective.
+
+        A file that is being made (mode ``w`` or ``x``, or ``a`` where there was none) has a hidden name. With the first
+        `flush`, or its first step, it gets its own, and an older file of that name is replaced: whatever becomes of the
+        program then, what was written so far is there. What is written to a step stays hidden until the step ends. In a
+        Zarr store, each call makes visible what it writes.
 
         Raises
         ------
         Error
-            What went wrong in a request of this group that nobody waited for, the same on all ranks.
+            What went wrong in a request of this group that nobody waited for, or in publishing; the same on all ranks.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile, os
+        >>> path = tempfile.mkdtemp() + "/run.nc"
+        >>> with hs.open(path, "w", unlimited="time") as file:
+        ...     report = file.write({"rho": (["time", "x"], np.zeros((1, 3)))})
+        ...     before = os.path.exists(path)
+        ...     file.flush()
+        ...     report = file.append({"rho": np.ones((1, 3))})  # visible when it returns
+        ...     with hs.open(path) as seen:
+        ...         before, seen["rho"].shape
+        (False, (2, 3))
         """
-        self._core.flush()
+        self._core.flush(publishes=True)
         self._changes.count += 1
 
     def consolidate(self) -> None:

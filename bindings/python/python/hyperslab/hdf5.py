@@ -66,9 +66,9 @@ class Hdf5File(InHdf5File):
     """An open HDF5 file; made by `open`.
 
     Its arrays are datasets, and their names are paths such as ``fields/rho``. Methods are those of `Group`. A new file
-    becomes visible whole when it is closed. Of one that exists, all datasets of numbers are read; with ``r+``, sections
-    of them are changed, those that may grow are appended to, and new arrays, groups and steps are added. Nobody else
-    may have the file open then: HDF5's own lock is honoured.
+    becomes visible with its first step or `flush`, or when it is closed. Of one that exists, all datasets of numbers
+    are read; with ``r+``, sections of them are changed, those that may grow are appended to, and new arrays, groups and
+    steps are added. Nobody else may have the file open then: HDF5's own lock is honoured.
 
     Examples
     --------

@@ -30,13 +30,13 @@ class FileGroup(Group):
         return json_of(attributes, TYPED)
 
     def close(self) -> None:
-        """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""
+        """Finish the file, when all its requests are over; a new one becomes durable and visible whole. Collective."""
         self._core.close(None)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file, or give it up on all ranks after an exception on this one."""
+        """Close the file; after an exception on this rank, give up on all ranks what was not published."""
         end(self._core, error)
 
 
@@ -44,8 +44,8 @@ class NetcdfFile(FileGroup):
     """An open NetCDF classic file, or one of netCDF-4 that exists; made by `open`.
 
     Its arrays are what NetCDF calls variables. Methods are those of `Group`, but for groups and steps, which such files
-    do not have. A new file becomes visible whole when it is closed; one that exists is changed in place (``r+``), and
-    arrays along its unlimited dimension may be appended to.
+    do not have. A new file becomes visible with its first `flush`, or when it is closed; one that exists is changed in
+    place (``r+``), and arrays along its unlimited dimension may be appended to.
 
     Examples
     --------

@@ -139,7 +139,8 @@ def open(  # noqa: A001 (as zarr has it)
         may be `Striped`. Object stores behind a URL (``s3://``) are not there yet.
     mode : {"r", "r+", "a", "w", "x"}
         ``r`` reads, ``r+`` changes what exists, ``a`` changes it or makes it where it is missing, ``w`` replaces it,
-        ``x`` makes something new only. A new file becomes visible when it is closed.
+        ``x`` makes something new only. A new file becomes visible with its first step or `Group.flush`, or when it is
+        closed.
     format : str, optional
         ``"zarr"``, ``"hdf5"``, ``"netcdf4"``, or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the
         name when not given, and of a NetCDF file that exists by what it is. For a new classic file the version can be

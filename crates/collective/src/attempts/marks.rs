@@ -63,6 +63,7 @@ impl Opening {
 
     /// The same; gives the note of another owner who does.
     fn try_to_mark(&self, marker: &str, name: &str, change: &Change) -> Result<Result<Marker, Vec<u8>>, Fault> {
+        self.check_kept()?;
         self.check_still_there().map_err(|fault| self.at_no_rest(fault))?;
         if matches!(change, Change::Torn { updates: None, .. })
             && let Some(marker) = self.resumed(marker)?

@@ -28,10 +28,12 @@ pub struct Opening {
     pub(super) at_once: bool,
     pub(super) durable: bool,
     /// The store, so that it is noticed if another one takes its place. On rank 0.
-    pub(super) held: Option<Hold>,
+    pub(super) held: Mutex<Option<Hold>>,
     pub(super) state: Mutex<State>,
     /// Whether it was given up, perhaps while its root is being made.
     pub(super) lost: AtomicBool,
+    /// Whether whoever opened it is done with it.
+    over: AtomicBool,
     pub(super) last: AtomicU64,
     /// A child of this process has a copy of all this, and must not end what is its parent's.
     pub(super) process: u32,
@@ -50,6 +52,8 @@ pub(super) struct State {
     pub(super) resting: Option<Marker>,
     /// What was replaced while it is not known that what replaced it is durable, and in which directory that is.
     pub(super) kept: Vec<(String, String)>,
+    /// The lock of a new file that has its name, and that its owner goes on with.
+    pub(super) shown: Option<Box<dyn Lock>>,
 }
 
 impl Opening {
@@ -62,9 +66,10 @@ impl Opening {
             opening,
             at_once,
             durable,
-            held,
+            held: Mutex::new(held),
             state: Mutex::default(),
             lost: AtomicBool::new(false),
+            over: AtomicBool::new(false),
             last: AtomicU64::new(0),
             process,
         }
@@ -121,11 +126,22 @@ impl Opening {
         })
     }
 
+    /// Whoever opened it is done with it.
+    pub fn is_done(&self) {
+        self.over.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether this process has it open still, and has not given it up.
+    pub fn is_at_work(&self) -> bool {
+        let is_over = self.over.load(Ordering::SeqCst) || self.lost.load(Ordering::SeqCst);
+        !is_over && self.process == self.names().process().pid
+    }
+
     /// Lets go of what was made when nobody waited for it any more.
     ///
     /// # Errors
     /// When that is so.
-    pub(super) fn check_kept(&self) -> Result<(), Fault> {
+    pub fn check_kept(&self) -> Result<(), Fault> {
         if !self.lost.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -317,8 +333,8 @@ impl Opening {
     /// # Errors
     /// When nobody can look.
     pub fn is_still_there(&self) -> Result<bool, Fault> {
-        let Some(held) = &self.held else { return Ok(true) };
-        Ok(self.names().identity(&self.home.base)? == Some(held.identity))
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|held| held.identity);
+        Ok(held.is_none() || self.names().identity(&self.home.base)? == held)
     }
 
     fn replaced(&self) -> Fault {
@@ -414,6 +430,7 @@ impl Opening {
         // Who is at work with it, and perhaps hangs, does so when he is done.
         if let Ok(mut state) = self.state.try_lock() {
             state.made = None;
+            state.shown = None;
             state.updates = None;
         }
     }

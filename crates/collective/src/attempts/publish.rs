@@ -6,7 +6,8 @@ use super::marker::Marker;
 use super::marks::Replacing;
 use super::opening::{Opening, TURNS_MAX};
 use super::records::{ASIDE, NEW, OWNER};
-use hyperslab_world::{Fault, FaultKind, Names, Publishing};
+use hyperslab_world::{Fault, FaultKind, Hold, Names, Publishing};
+use std::sync::PoisonError;
 
 /// How something took its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +22,19 @@ impl Opening {
     /// Publishes a raw file: its hidden name is gone then, and so is its owner. What it replaces, if anything, nobody changes
     /// in place at this moment, who would have a marker of this name.
     pub fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
+        self.name_file(replaces, marker, None)
+    }
+
+    /// The same of a file that is changed where it lies from then on: it is held, and its lock is kept, so that nobody who heeds
+    /// it has the file open in between.
+    pub fn show_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
+        // By its hidden name: its own may be another one's by the time that it is looked for.
+        let held = self.names().hold(&self.file())?;
+        self.name_file(replaces, marker, Some(held))
+    }
+
+    /// Gives a file its name; it is `held` from then on, if at all.
+    fn name_file(&self, replaces: bool, marker: &str, held: Option<Hold>) -> Result<(), Fault> {
         let (from, to) = (self.file(), self.home.base.clone());
         if self.durable {
             // Ranks sync what they write, and may have written nothing.
@@ -63,7 +77,11 @@ impl Opening {
                 fault.hint(format!("remove '{name}' if it is there and nobody changes the file"))
             })
         });
-        let forgotten = made.filter(|_| !by_first).map_or(Ok(()), |made| self.forget(&made));
+        let forgotten = made.as_ref().filter(|_| !by_first).map_or(Ok(()), |made| self.forget(made));
+        if held.is_some() {
+            self.state().shown = made.map(|made| made.lock);
+            *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+        }
         synced.and(unmarked).and(unnamed).and(forgotten)
     }
 

@@ -1,6 +1,7 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
 use super::policy::{LOOKS_MAX, NPY_HEADER_MAX};
+use super::twice::Making;
 use crate::error::format_fault;
 use crate::zarr::Mode;
 use hyperslab_collective::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
@@ -34,7 +35,7 @@ pub(super) fn parts(file: &dyn Names, mode: Mode) -> Result<(Arc<dyn Names>, Str
 
 /// What rank 0 finds and makes when a file is opened.
 pub(super) struct Opened {
-    pub(super) attempts: Attempts,
+    pub(super) attempts: Arc<Attempts>,
     header: Vec<u8>,
     /// What other ranks must see, too, where the file exists.
     proofs: Vec<Proof>,
@@ -101,24 +102,24 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
 }
 
 /// What is about to be written or read; a file that exists is held, so that it is noticed if another one takes its place.
-fn attempts(home: Home, at_hand: bool, durable: bool, held: Option<Hold>) -> Attempts {
+fn attempts(home: Home, at_hand: bool, durable: bool, held: Option<Hold>) -> Arc<Attempts> {
     let opening = fingerprint(home.names.token().as_bytes());
-    Attempts::new(home, opening, at_hand, durable, held)
+    Arc::new(Attempts::new(home, opening, at_hand, durable, held))
 }
 
 /// What rank 0 tells of a file that exists, given its directory, name and length \[B\]: its header, and what other ranks must see.
 pub(super) type SeenFile = (Vec<u8>, Vec<Proof>);
 
 /// Holds the directory of a file that is written: what is made beside it lies where it was opened, whatever has the directory's
-/// name by then.
-fn held(home: Home, mode: Mode) -> Result<Home, Fault> {
+/// name by then. Gives which directory it is, too.
+fn held(home: Home, mode: Mode) -> Result<(Home, Option<(u64, u64)>), Fault> {
     let names = home.names.clone();
     match mode.writes().then(|| names.hold("")) {
         Some(Err(fault)) if mode.writes_new() => Err(fault),
         // All of several directories are looked at.
         Some(Ok(_)) if mode.writes_new() && names.parts() > 1 && !names.exists("") => Err(not_there(&names.full(""))),
-        Some(Ok(above)) => Ok(home.within(&above)),
-        _ => Ok(home),
+        Some(Ok(above)) => Ok((home.within(&above), Some(above.identity))),
+        _ => Ok((home, None)),
     }
 }
 
@@ -149,7 +150,11 @@ pub(super) fn open_file(
         false => Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", directory.full("")))
             .hint("check the path, and make the directory first"),
     };
-    let home = held(home, mode).map_err(|fault| if directory.exists("") { fault } else { missing() })?;
+    let (home, above) = held(home, mode).map_err(|fault| if directory.exists("") { fault } else { missing() })?;
+    let made = Making::of(&*directory, &name, above);
+    if mode.writes() {
+        made.check_once()?;
+    }
     let found = recovered(&home, mode)?;
     if mode == Mode::Create && directory.exists(&name) {
         return Err(
@@ -158,6 +163,7 @@ pub(super) fn open_file(
     }
     if mode.writes_new() {
         let attempts = attempts(home, at_hand, durable, None);
+        made.begins(&attempts)?;
         return Ok(Opened { attempts, header: Vec::new(), proofs: Vec::new(), found });
     }
     let seen = || {

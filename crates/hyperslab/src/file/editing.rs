@@ -39,6 +39,7 @@ impl File {
     /// All ranks know of a change.
     pub(super) fn has_edited(&self, edit: &Edit) {
         let mut inside = self.inside();
+        inside.changed |= !matches!(edit, Edit::Begin(_) | Edit::GiveUp(_));
         let gone = inside.form.has_edited(edit);
         for number in gone.into_iter().rev() {
             inside.added.remove(number);

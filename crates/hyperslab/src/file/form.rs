@@ -99,7 +99,7 @@ pub struct Unread {
     pub why: String,
 }
 
-/// What is written of a new file when all its arrays are.
+/// What is written of a new file when it is published.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct FileEnd {
     /// The bytes with which it begins, and which make it valid.
@@ -194,12 +194,23 @@ pub(crate) trait Form: Debug + Send {
     }
     /// The bytes with which the file begins, before the first array.
     fn beginning(&self) -> Vec<u8>;
-    /// What a new file gets when it is closed.
+    /// What a new file gets when it is published, with what a change adds that is published with it.
     ///
     /// # Errors
     /// When there is no place for it.
-    fn closing(&self) -> Result<FileEnd, Fault> {
+    fn closing(&self, _with: Option<&Edit>) -> Result<FileEnd, Fault> {
         Ok(FileEnd { beginning: self.beginning(), ending: Vec::new() })
+    }
+    /// What was new of the file is seen now. Gives whether it is changed where it lies from then on, as one that exists; else
+    /// what is added gathers behind its end until it is published, by another ending and one write of what it begins with.
+    fn is_shown(&mut self) -> bool {
+        true
+    }
+    /// It is new again, and may get arrays.
+    fn is_hidden_again(&mut self) {}
+    /// Whether a path is that of a step that is not published, or lies in one.
+    fn is_in_step(&self, _path: &str) -> bool {
+        false
     }
     /// Which of these say what the file is, and do not change when it grows.
     fn lasting(&self) -> Option<Lasting> {

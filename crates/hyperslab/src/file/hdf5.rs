@@ -1,7 +1,7 @@
 //! HDF5 files: their datasets are the arrays, whose names are paths.
 //!
 //! A new file is elements first: each array gets its place when it is added, one after another behind the superblock; the metadata
-//! follow behind them when the file is closed, and the superblock last. Encoded chunks get room as they are written, and rank 0
+//! follow behind them when the file is published, and the superblock last. Encoded chunks get room as they are written, and rank 0
 //! alone knows where (`chunks.rs`). Of a file that exists, rank 0 reads the metadata and tells the others what there is
 //! (`told.rs`); where chunks lie is looked up when they are read.
 
@@ -138,7 +138,7 @@ impl Form for Hdf5 {
     }
 
     fn beginning(&self) -> Vec<u8> {
-        // A new one is not valid before it is closed.
+        // A new one is not valid before it is published.
         self.superblock.clone()
     }
 
@@ -147,11 +147,24 @@ impl Form for Hdf5 {
         Some(Lasting::of(&self.superblock, 0)).filter(|lasting| lasting.to > 0)
     }
 
-    fn closing(&self) -> Result<FileEnd, Fault> {
-        let metadata = Hdf5Metadata::of(&self.tree()?, self.end).map_err(format_fault)?;
+    fn closing(&self, with: Option<&Edit>) -> Result<FileEnd, Fault> {
+        let metadata = Hdf5Metadata::of(&self.tree(with)?, self.end).map_err(format_fault)?;
         let gap = self.end.next_multiple_of(8) - self.end;
         let ending = [vec![0; gap as usize], metadata.bytes].concat();
         Ok(FileEnd { beginning: metadata.superblock, ending })
+    }
+
+    fn is_shown(&mut self) -> bool {
+        // Dimensions of netCDF-4 refer to each other, so there all metadata are made anew.
+        self.is_there = !self.options.netcdf;
+        if self.is_there {
+            self.settle();
+        }
+        self.is_there
+    }
+
+    fn is_in_step(&self, path: &str) -> bool {
+        self.step_of(path).is_some()
     }
 
     fn looks_by(&self) -> Option<LookAt> {
@@ -159,7 +172,9 @@ impl Form for Hdf5 {
     }
 
     fn renew(&mut self, told: &[u8], _path: &str) -> Result<(), Fault> {
+        let unlimited = std::mem::take(&mut self.options.unlimited);
         *self = Hdf5::of_told(told)?;
+        self.options.unlimited = unlimited;
         Ok(())
     }
 
@@ -210,8 +225,9 @@ impl Form for Hdf5 {
         });
         // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file.
         let first = if self.options.netcdf { 0 } else { before.arrays };
-        let added =
-            added.and_then(|()| Hdf5Metadata::check(&self.tree_of(self.arrays[first..].iter())?).map_err(format_fault));
+        let added = added.and_then(|()| {
+            Hdf5Metadata::check(&self.tree_of(self.groups.iter(), self.arrays[first..].iter())?).map_err(format_fault)
+        });
         added.inspect_err(|_| self.back_to(before))
     }
 
@@ -313,8 +329,8 @@ impl Hdf5 {
 }
 
 impl File {
-    /// Opens an HDF5 file on all ranks, also one of netCDF-4. A new one becomes visible when it is closed; one that exists is
-    /// read, or changed: nobody else may have it open then.
+    /// Opens an HDF5 file on all ranks, also one of netCDF-4. A new one becomes visible with its first step or
+    /// [`File::flush`], or when it is closed; one that exists is read, or changed: nobody else may have it open then.
     ///
     /// # Errors
     /// The same on all ranks, when the path does not fit the mode, or the file is no HDF5 file, or damaged.

@@ -128,7 +128,7 @@ impl File {
         let fields = vec![("operation".to_string(), "refresh".to_string()), ("file".into(), path.clone())];
         let question = Question::opening(format!("refresh '{path}'"), fields, None);
         self.await_calls();
-        let look = self.inside().form.looks_by().filter(|_| !self.mode.writes_new());
+        let look = self.inside().form.looks_by().filter(|_| !self.is_new());
         let (attempts, directory, name) = (self.attempts.clone(), self.directory.clone(), self.name.clone());
         let told = self.comm.agree_on(question, false, move || {
             let Some(look) = look else { return Ok(Vec::new()) };
@@ -144,11 +144,11 @@ impl File {
         Ok(())
     }
 
-    /// Waits for all requests. Collective.
+    /// Waits for all requests, and makes nothing visible. Collective.
     ///
     /// # Errors
     /// The failure of a request of this file that nobody waited for, the same on all ranks.
-    pub fn flush(&self) -> Result<(), Error> {
+    pub fn settle(&self) -> Result<(), Error> {
         let path = self.path().display().to_string();
         let end = End::of(format!("flush of '{path}'"), "flush", &path);
         Ok(self.comm.sync_and(end, self.target, Publish::nothing())?)

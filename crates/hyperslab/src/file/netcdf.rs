@@ -196,6 +196,18 @@ impl Form for Netcdf {
         self.found.as_ref().map(|found| found.lasting)
     }
 
+    fn is_shown(&mut self) -> bool {
+        let bytes = self.header.to_bytes();
+        let (at, field) = self.header.records_field();
+        let lasting = Lasting::of(&bytes, at + field.len() as u64);
+        self.found = Some(HeaderFound { bytes, records: self.header.records, lasting });
+        true
+    }
+
+    fn is_hidden_again(&mut self) {
+        self.found = None;
+    }
+
     fn interleaves(&self) -> bool {
         self.header.record_variables().nth(1).is_some()
     }
@@ -205,7 +217,8 @@ impl Form for Netcdf {
     }
 
     fn renew(&mut self, told: &[u8], path: &str) -> Result<(), Fault> {
-        *self = Netcdf::of_told(told, path)?;
+        let options = std::mem::take(&mut self.options);
+        *self = Netcdf { options, ..Netcdf::of_told(told, path)? };
         Ok(())
     }
 
@@ -261,8 +274,9 @@ fn json(attributes: &[Attribute]) -> Map<String, Value> {
 }
 
 impl File {
-    /// Opens a NetCDF file on all ranks: a classic one, or, if it exists, one of netCDF-4 as [`File::open_hdf5`] does. A new one becomes visible whole when it is closed; one that exists is changed
-    /// in place, and may be appended to.
+    /// Opens a NetCDF file on all ranks: a classic one, or, if it exists, one of netCDF-4 as [`File::open_hdf5`] does. A new one
+    /// becomes visible with the first [`File::flush`], or when it is closed; one that exists is changed in
+    /// place, and may be appended to.
     ///
     /// # Errors
     /// The same on all ranks, when the path does not fit the mode, or the file is no NetCDF classic file, or shorter than its

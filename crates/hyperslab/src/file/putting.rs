@@ -220,10 +220,23 @@ impl Putting {
         Err(Fault::new(FaultKind::Busy, text).about(path).hint("open it again, to see what it holds now"))
     }
 
+    /// Makes a new file, with room for what comes.
+    fn make_file(&mut self) -> Result<(), Fault> {
+        let beginning = self.file.inside().form.beginning();
+        self.file.attempts.make_file(&beginning, self.end)?;
+        self.made = true;
+        let copies = self.file.phase.was_shown();
+        let copied = if copies { self.file.copy_shown(self.before.bytes) } else { Ok(()) };
+        // Of a copy, what it begins with is that of the other one.
+        self.file.inside().begun = Some((if copies { Vec::new() } else { beginning }, self.end));
+        copied
+    }
+
     /// Makes a new file so long that it holds what comes. Where nothing is durable, longer than that, up to twice as long as it
     /// was, which takes no room on most disks: array after array comes, and when the file is closed it gets its length.
     fn make_longer(&self) -> Result<(), Fault> {
-        let File { directory, hidden, options, .. } = &self.file;
+        let File { directory, options, .. } = &self.file;
+        let object = self.file.object();
         let length = self.file.inside().begun.as_ref().map_or(0, |(_, length)| *length);
         let goes_ahead = directory.is_plain() && !options.durable;
         if goes_ahead && self.end <= length {
@@ -232,10 +245,10 @@ impl Putting {
         let ahead = self.end.saturating_add(length.min(64 << 20));
         let mut longer = self.end;
         // Files may not become as long.
-        if goes_ahead && directory.resize(hidden, ahead).is_ok() {
+        if goes_ahead && directory.resize(object, ahead).is_ok() {
             longer = ahead;
         } else {
-            directory.resize(hidden, longer)?;
+            directory.resize(object, longer)?;
         }
         self.is_now(longer);
         Ok(())
@@ -303,9 +316,9 @@ impl Target for Putting {
         if places_are_known {
             return Ok(std::mem::take(&mut self.stored));
         }
-        let File { directory, name, mode, .. } = &self.file;
+        let File { directory, name, .. } = &self.file;
         // Behind its end may lie what ranks of a program that died still write.
-        let length = if mode.writes_new() { None } else { directory.length(name) };
+        let length = if self.file.is_new() { None } else { directory.length(name) };
         let room = self.end.max(length.unwrap_or(0));
         self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, Some(room))
     }
@@ -326,17 +339,18 @@ impl Target for Putting {
     ) -> Result<Vec<Root>, Fault> {
         let (file, end) = (self.file.clone(), self.end);
         let (directory, attempts) = (&*file.directory, &file.attempts);
-        let proof = if file.mode.writes_new() {
+        let proof = if file.is_new() {
+            attempts.check_kept()?;
+            if !file.is_hidden() {
+                attempts.check_still_there()?;
+            }
             if file.inside().begun.is_none() {
-                let beginning = file.inside().form.beginning();
-                attempts.make_file(&beginning, end)?;
-                file.inside().begun = Some((beginning, end));
-                self.made = true;
+                self.make_file()?;
             } else {
                 self.make_longer()?;
             }
-            follow_disk(parameters, transfer, directory, (&file.hidden, end))?;
-            Proof::File(directory.full(&file.hidden).into())
+            follow_disk(parameters, transfer, directory, (file.object(), end))?;
+            Proof::File(directory.full(file.object()).into())
         } else {
             self.mark()?;
             if let Err(fault) = self.lengthen() {
@@ -392,7 +406,7 @@ impl Target for Putting {
             // What lies behind the end that its header names nobody reads.
             Some(marker) if back && (!moved || self.is_unseen()) => drop(self.file.attempts.withdraw(marker)),
             Some(marker) => self.file.attempts.leave_torn(marker, &self.touched()),
-            None if !self.file.mode.writes_new() => {}
+            None if !self.file.is_new() => {}
             None if self.made => {
                 self.file.inside().begun = None;
                 drop(self.file.attempts.end());
@@ -400,7 +414,7 @@ impl Target for Putting {
             // Nothing was begun.
             None if self.file.inside().begun.is_none() => {}
             // What was written before stays; the file must not be longer than that.
-            None if self.file.directory.resize(&self.file.hidden, self.before.bytes).is_ok() => {
+            None if self.file.directory.resize(self.file.object(), self.before.bytes).is_ok() => {
                 self.is_now(self.before.bytes);
             }
             None => {}

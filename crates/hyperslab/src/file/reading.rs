@@ -147,10 +147,16 @@ impl File {
     }
 
     fn readable(&self) -> Result<(), Fault> {
-        if self.mode.writes_new() {
-            return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
-                .hint("close it, and open it with mode 'r'"));
+        if !self.is_new() {
+            return Ok(());
         }
-        Ok(())
+        let (text, hint) = match self.is_hidden() {
+            true => (
+                "a new file is read after it was closed, or flushed",
+                "close it, and open it with mode 'r'; or flush() it",
+            ),
+            false => ("a new netCDF-4 file is read after it was closed", "close it, and open it with mode 'r'"),
+        };
+        Err(Fault::new(FaultKind::Invalid, text).hint(hint))
     }
 }

@@ -11,7 +11,7 @@ use hyperslab_world::{Fault, FaultKind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A step that is being written: a group of a file that nothing leads to until [`FileStep::publish`]. What it had written
-/// before a crash lies behind the end of the file, where nobody reads it.
+/// before a crash lies behind the end of the file, where nobody reads it. The first step of a new file makes the file visible.
 #[derive(Clone)]
 pub struct FileStep {
     /// The group to write to.
@@ -81,12 +81,16 @@ impl FileStep {
     /// # Errors
     /// The same on all ranks.
     pub fn sync(&self) -> Result<(), Error> {
-        let path = self.group.path().display().to_string();
-        let end = End::of(format!("sync of {}", self.shown()), "sync", &path);
-        Ok(self.group.comm.sync_and(end, self.group.target, Publish::nothing())?)
+        self.synced(false)
     }
 
-    /// Makes the step visible: one write leads to it. Collective. Waits for all requests before; if one of the step failed and
+    /// The same, where rank 0 `publishes` it next.
+    fn synced(&self, publishes: bool) -> Result<(), Error> {
+        self.group.await_calls();
+        self.group.sync_written(format!("sync of {}", self.shown()), "sync", publishes)
+    }
+
+    /// Makes the step visible: one write leads to it, or gives a new file its name. Collective. Waits for all requests before; if one of the step failed and
     /// nobody waited for it, this fails with its error and the step is given up.
     ///
     /// # Errors
@@ -96,9 +100,12 @@ impl FileStep {
         let attributes = self.attributes();
         let fields = said::attributes(&attributes, " of the step");
         let step = self.above().in_file(&self.name);
-        let published = self.sync().and_then(|()| {
-            let edit = Edit::Publish { step, attributes };
-            self.above().edit(what, fields, &edit)
+        let published = self.synced(true).and_then(|()| {
+            let (file, edit) = (self.above(), Edit::Publish { step, attributes });
+            match file.is_new() {
+                true => file.show((what, fields), Some(&edit)),
+                false => file.edit(what, fields, &edit),
+            }
         });
         published.inspect_err(|error| {
             if !error.is_unsynced() {

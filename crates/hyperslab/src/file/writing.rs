@@ -41,9 +41,10 @@ impl File {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
-        self.put("write", asks, options, |asks| {
+        let hides = self.hide_again(asks, options);
+        let written = self.put("write", asks, options, |asks| {
             let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-            if self.mode.writes_new() || options.section.is_whole() && self.are_new(&names)? {
+            if self.is_new() || options.section.is_whole() && self.are_new(&names)? {
                 return self.add(asks, options);
             }
             options.section.check(asks.len())?;
@@ -55,7 +56,11 @@ impl File {
                 .try_for_each(|(i, number)| self.check_element(options.of(i).element, *number))?;
             numbers.iter().try_for_each(|number| self.inside().form.check_changeable(*number))?;
             Ok(Prepared { numbers, sections: options.section.clone(), asks, ..Prepared::default() })
-        })
+        });
+        if hides && written.as_ref().is_err_and(|error| !error.is_unsynced()) {
+            self.unhide();
+        }
+        written
     }
 
     /// Whether none of these arrays are in the file, which exists and may get more.
@@ -138,8 +143,8 @@ impl File {
             Ok(prepared) => (prepared, None),
             Err(fault) => (Prepared::default(), Some(fault)),
         };
-        let (is_new, adds) = (adds, adds && !self.mode.writes_new());
-        let gets_room = self.mode.writes_new() && numbers.iter().any(|number| self.inside().form.gets_room(*number));
+        let (is_new, adds) = (adds, adds && !self.is_new());
+        let gets_room = self.is_new() && numbers.iter().any(|number| self.inside().form.gets_room(*number));
         let whole = !adds && sections.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.arrays;
         let putting = || -> Box<dyn Target> {
             let (stored, end) = (self.stored(&numbers), self.inside().form.extent().bytes);
@@ -147,7 +152,7 @@ impl File {
             let (numbers, sections) = (numbers.clone(), sections.clone());
             Box::new(Putting { stored, numbers, sections, lengthens, adds, end, whole, ..putting })
         };
-        let (new, target) = (self.mode.writes_new(), (self.comm.rank() == 0).then(putting));
+        let (new, target) = (self.is_new(), (self.comm.rank() == 0).then(putting));
         let done = self.comm.transfer(Arguments {
             what,
             compared: self.compared(verb, options),
@@ -159,7 +164,7 @@ impl File {
             policies: self.policies_of_writes(),
             together: true,
             target,
-            // A new file becomes visible when it is closed; but rank 0 must hear where units lie.
+            // A new file becomes visible by a call of its own; but rank 0 must hear where units lie.
             publishes: !new || gets_room,
             at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },
         });
@@ -176,6 +181,7 @@ impl File {
             inside.added.truncate(before.arrays);
             return inside.form.back_to(before);
         }
+        inside.changed = true;
         if adds {
             inside.form.are_added(before.arrays);
         }
@@ -199,9 +205,9 @@ impl File {
         options.compared(compared)
     }
 
-    /// What is promised of what is written. A new file is made durable when it is closed.
+    /// What is promised of what is written. A new file is made durable when it is published.
     fn policies_of_writes(&self) -> Policies {
-        let durability = match (self.options.durable, self.mode.writes_new()) {
+        let durability = match (self.options.durable, self.is_new()) {
             (false, _) => Durability::Cached,
             (true, true) => Durability::Soon,
             (true, false) => Durability::Now,

@@ -231,12 +231,45 @@ fn make_file(opens: impl Fn() -> Result<File, Error>, options: &WriteOptions) {
     in_file(opens, |file| file.write(&[full("a", 1.0), full("b", 1.0)], options).map(drop)).unwrap();
 }
 
+/// A new file is flushed, so that it is seen; then the rest is done, and it is closed.
+fn by_stages(
+    opens: impl Fn() -> Result<File, Error>,
+    (names, options): (&[&str], &WriteOptions),
+    value: f64,
+    rest: impl Fn(&File) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let file = again(opens)?;
+    let all: Vec<ArrayWrite> = names.iter().map(|name| full(name, value)).collect();
+    // It is seen, though perhaps not durable.
+    let flushed = || again(|| file.flush()).or_else(|error| if error.is_unsynced() { Ok(()) } else { Err(error) });
+    let done = again(|| file.write(&all, options).map(drop)).and_then(|()| flushed());
+    match done.and_then(|()| again(|| rest(&file))) {
+        Ok(()) => file.close(),
+        Err(error) => {
+            file.discard();
+            Err(error)
+        }
+    }
+}
+
+fn in_step(file: &File, value: f64) -> Result<(), Error> {
+    let step = file.step("s", Default::default(), false)?;
+    if let Err(error) = step.group.write(&[full("x", value)], &growing()) {
+        step.discard();
+        return Err(error);
+    }
+    step.publish()
+}
+
 const RAW: &[(&str, Run)] = &[
     ("replace", |tree, value| {
         in_file(
             || raw(tree, Mode::Write),
             |file| file.write(&[full("a", value), full("b", value)], &WriteOptions::default()).map(drop),
         )
+    }),
+    ("replace and flush", |tree, value| {
+        by_stages(|| raw(tree, Mode::Write), (&["a", "b"], &WriteOptions::default()), value, |_| Ok(()))
     }),
     ("section", |tree, value| {
         let (section, extent) = middle();
@@ -259,6 +292,11 @@ const NETCDF: &[(&str, Run)] = &[
             |file| file.write(&[full("a", value)], &WriteOptions::default()).map(drop),
         )
     }),
+    ("replace and flush", |tree, value| {
+        let names = vec![Some("time".to_string())];
+        let options = WriteOptions::default().dimension_names(names);
+        by_stages(|| netcdf(tree, Mode::Write), (&["a", "b"], &options), value, |_| Ok(()))
+    }),
     ("append", |tree, value| {
         in_file(
             || netcdf(tree, Mode::Update),
@@ -275,6 +313,9 @@ const NETCDF: &[(&str, Run)] = &[
 const HDF5: &[(&str, Run)] = &[
     ("replace", |tree, value| {
         in_file(|| hdf5(tree, Mode::Write), |file| file.write(&[full("a", value)], &growing()).map(drop))
+    }),
+    ("replace by steps", |tree, value| {
+        by_stages(|| hdf5(tree, Mode::Write), (&["a", "b"], &growing()), value, |file| in_step(file, value))
     }),
     ("new", |tree, value| {
         in_file(
@@ -298,20 +339,15 @@ const HDF5: &[(&str, Run)] = &[
     }),
     ("delete", |tree, _| in_file(|| hdf5(tree, Mode::Update), |file| file.delete("a"))),
     ("rename", |tree, _| in_file(|| hdf5(tree, Mode::Update), |file| file.rename("a", "x"))),
-    ("step", |tree, value| {
-        in_file(
-            || hdf5(tree, Mode::Update),
-            |file| {
-                let step = file.step("s", Default::default(), false)?;
-                if let Err(error) = step.group.write(&[full("x", value)], &growing()) {
-                    step.discard();
-                    return Err(error);
-                }
-                step.publish()
-            },
-        )
-    }),
+    ("step", |tree, value| in_file(|| hdf5(tree, Mode::Update), |file| in_step(file, value))),
 ];
+
+/// What is seen after the first publication of a deed that has two, given what is seen after both.
+pub(crate) fn first_stage(name: &str, seen: &Seen) -> Option<Seen> {
+    let is_first = |name: &&String| !name.starts_with("s/");
+    let first = || seen.keys().filter(is_first).map(|name| (name.clone(), seen[name].clone())).collect();
+    (name == "replace by steps").then(first)
+}
 
 /// All that is written.
 pub(crate) const SUBJECTS: &[Subject] = &[

@@ -4,6 +4,7 @@ use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
 use super::policy::{DATA_AT, LARGE, PAGE};
 use crate::error::format_fault;
+use crate::file::edit::Edit;
 use crate::file::form::{FileArray, Unread};
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
@@ -114,6 +115,8 @@ pub(super) struct Hdf5 {
     pub(super) end: u64,
     /// Of a file that exists, its first bytes, with which it says how far it goes.
     pub(super) superblock: Vec<u8>,
+    /// Whether it exists, and is changed where it lies.
+    pub(super) is_there: bool,
     pub(super) options: Hdf5Options,
 }
 
@@ -130,6 +133,7 @@ impl Hdf5 {
             steps: Vec::new(),
             end: DATA_AT,
             superblock: Vec::new(),
+            is_there: false,
             options,
         })
     }
@@ -178,18 +182,29 @@ impl Hdf5 {
         Ok(names.iter().zip(shape).map(|(name, extent)| Some(*extent).filter(|_| !is_unlimited(name))).collect())
     }
 
-    /// The tree of a new file, without steps that are not published.
-    pub(super) fn tree(&self) -> Result<NewGroup, Fault> {
-        self.tree_of(self.arrays.iter().filter(|held| self.step_of(&held.array.name).is_none()))
+    /// The tree of a new file, without steps that are not published; but for one that is published by this change.
+    pub(super) fn tree(&self, published: Option<&Edit>) -> Result<NewGroup, Fault> {
+        let step = published.and_then(HeldGroup::of_step);
+        let is_seen = |path: &str| match (self.step_of(path), &step) {
+            (None, _) => true,
+            (Some(hidden), Some(step)) => hidden == step.path,
+            (Some(_), None) => false,
+        };
+        let groups = self.groups.iter().filter(|group| is_seen(&group.path)).chain(&step);
+        self.tree_of(groups, self.arrays.iter().filter(|held| is_seen(&held.array.name)))
     }
 
-    /// The tree of these arrays, and of all groups of a new file.
-    pub(super) fn tree_of<'a>(&self, arrays: impl Iterator<Item = &'a Hdf5Array>) -> Result<NewGroup, Fault> {
+    /// The tree of these groups and arrays.
+    pub(super) fn tree_of<'a>(
+        &self,
+        groups: impl Iterator<Item = &'a HeldGroup>,
+        arrays: impl Iterator<Item = &'a Hdf5Array>,
+    ) -> Result<NewGroup, Fault> {
         let attributes =
             |map: Map<String, Value>| Hdf5Attribute::of_map(&map, None, self.options.dialect()).map_err(format_fault);
         let netcdf = self.options.netcdf;
         let mut root = NewGroup { attributes: attributes(self.attributes.clone())?, netcdf, ..NewGroup::default() };
-        for group in self.groups.iter() {
+        for group in groups {
             group_in(&mut root, &group.path).attributes = attributes(group.stored_attributes())?;
         }
         for held in arrays {

@@ -47,6 +47,12 @@ impl HeldGroup {
         HeldGroup { path: path.into(), attributes, is_step, is_new: false }
     }
 
+    /// The group of a step that is published by a change, if one is.
+    pub(super) fn of_step(edit: &Edit) -> Option<HeldGroup> {
+        let Edit::Publish { step, attributes } = edit else { return None };
+        Some(HeldGroup { path: step.clone(), attributes: attributes.clone(), is_step: true, is_new: true })
+    }
+
     /// Its attributes as they are stored.
     pub(super) fn stored_attributes(&self) -> Map<String, Value> {
         let mut attributes = self.attributes.clone();
@@ -60,7 +66,7 @@ impl HeldGroup {
 impl Hdf5 {
     /// Whether it is a file that exists.
     pub(super) fn exists(&self) -> bool {
-        !self.superblock.is_empty()
+        self.is_there
     }
 
     /// The step that is not published yet in which a path lies.
@@ -243,10 +249,9 @@ impl Hdf5 {
                 self.check_not_netcdf("a step in")?;
                 self.check_free(step).map(|()| None)
             }
-            Edit::Publish { step, attributes } => {
+            Edit::Publish { step, .. } => {
                 let mut root = self.new_tree(Some(step))?;
-                let group =
-                    HeldGroup { path: step.clone(), attributes: attributes.clone(), is_step: true, is_new: true };
+                let group = HeldGroup::of_step(edit).expect("it is one of a step");
                 group_in(&mut root, step).attributes = self.attributes_of(&group.stored_attributes(), None)?;
                 Ok(self.by(move |edits| edits.add(&root).map(drop)))
             }
@@ -323,11 +328,9 @@ impl Hdf5 {
                 }
             }
             Edit::Begin(step) => self.steps.push(step.clone()),
-            Edit::Publish { step, attributes } => {
+            Edit::Publish { step, .. } => {
                 self.steps.retain(|open| open != step);
-                let group =
-                    HeldGroup { path: step.clone(), attributes: attributes.clone(), is_step: true, is_new: true };
-                self.groups.push(group);
+                HeldGroup::of_step(edit).into_iter().for_each(|group| self.groups.push(group));
                 if self.exists() {
                     self.settle();
                 }

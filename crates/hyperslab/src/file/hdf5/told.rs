@@ -188,7 +188,8 @@ impl Hdf5 {
             let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
             let superblock = r.bytes()?.to_vec();
             let (arrays, groups) = (ByPath::of(arrays), ByPath::of(groups));
-            Some(Hdf5 { arrays, attributes, others, groups, steps: Vec::new(), end, superblock, options })
+            let (steps, is_there) = (Vec::new(), true);
+            Some(Hdf5 { arrays, attributes, others, groups, steps, end, superblock, is_there, options })
         };
         heard().ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of an HDF5 file is cut short"))
     }
