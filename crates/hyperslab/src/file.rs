@@ -19,6 +19,7 @@ use crate::alone::Alone;
 use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
+use crate::left::{self, Unpublished};
 use crate::line::new_target;
 use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
 use crate::planning::{Shaped, Whereabouts, decided, decided_again};
@@ -119,6 +120,8 @@ pub struct File {
     last_write: Arc<AtomicU64>,
     /// On rank 0, the lock on the file itself that libraries of its format honour, where it has one.
     own_lock: OwnLock,
+    /// Of a new file, that it is not published yet.
+    unpublished: Option<Unpublished>,
 }
 
 /// A lock that is kept, if there is one.
@@ -298,6 +301,7 @@ impl File {
         let attempts = Arc::new(mine.map_or_else(others, |opened| opened.attempts));
         comm.watch(&attempts);
         let added = vec![0; form.extent().arrays];
+        let unpublished = left::new_file(comm, mode, &directory, (&name, &heard.hidden));
         Ok(File {
             comm: comm.clone(),
             target: new_target(),
@@ -317,7 +321,18 @@ impl File {
             alone: Alone::new(location),
             last_write: Arc::default(),
             own_lock: OwnLock::default(),
+            unpublished,
         })
+    }
+
+    /// Whether it is the file itself, not a group of it. Local.
+    pub fn is_whole(&self) -> bool {
+        self.within.is_empty()
+    }
+
+    /// Of a new file or a group of it, that it is not closed yet. Local.
+    pub fn unpublished(&self) -> Option<&Unpublished> {
+        self.unpublished.as_ref()
     }
 
     /// The ranks that opened it. Local.
@@ -450,6 +465,13 @@ impl File {
         }
     }
 
+    /// Nothing is left to tell of: the file is closed, or was given up.
+    fn is_over(&self) {
+        if let Some(unpublished) = self.unpublished.as_ref().filter(|_| self.within.is_empty()) {
+            unpublished.end();
+        }
+    }
+
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
         self.await_calls();
@@ -458,6 +480,7 @@ impl File {
 
     /// Removes a new file that was never published, on rank 0. Where nobody knows who still writes, nobody will use its name.
     fn given_up(&self) {
+        self.is_over();
         if self.within.is_empty() && self.mode.writes_new() && self.comm.rank() == 0 && !self.comm.is_poisoned() {
             let attempts = self.attempts.clone();
             self.comm.work_later(self.attempts.at_once(1), move || drop(attempts.end()));
@@ -525,6 +548,7 @@ impl File {
         let at_once = if new { self.attempts.at_once_durable(1) } else { self.attempts.at_once(1) };
         let publish = if self.mode.writes() { Publish::by(at_once, work) } else { Publish::nothing() };
         let result = self.comm.sync_and(end, self.target, publish);
+        self.is_over();
         drop(self.own_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             self.given_up();

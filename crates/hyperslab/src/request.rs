@@ -35,6 +35,13 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Ends it on all ranks, unless it is over, as an interrupt does that meets it in [`Request::wait`].
+    pub fn stop(&self) {
+        self.comm.line().stop_through(self.outcome.number);
+    }
+}
+
 impl Drop for Request {
     fn drop(&mut self) {
         self.outcome.dropped.store(true, Ordering::Relaxed);

@@ -215,10 +215,8 @@ class ServedComm:
         if error is None:
             self.close()
         elif getattr(error, "_collective", False) and not isinstance(error, PoisonedError):
-            try:
+            with quietly():
                 self.close()
-            except Exception:  # noqa: BLE001 (the error that is raised already is the one to show)
-                return
         else:
             self._leave(f"{type(error).__name__}: {error}")
 
