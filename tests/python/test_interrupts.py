@@ -195,6 +195,38 @@ print(swallowed, late)
     assert done.stdout == "0 0\n", done.stderr
 
 
+def test_a_handler_may_call_but_not_into_the_call_that_it_interrupts(tmp_path: Path) -> None:
+    """A store of its own it may write; a call on the same communicator would wait for itself."""
+    done = program(
+        HANDLER
+        + """
+def handler(*_):
+    for use in (lambda: store.write("b", np.ones(3)), lambda: store.close()):
+        try:
+            use()
+        except hs.Error as caught:
+            print(type(caught).__name__, "a handler of signals calls" in str(caught))
+    with hs.open(sys.argv[1] + "/own.zarr", "w", comm=None) as own:
+        own.write("a", np.ones(3))
+
+signal.signal(signal.SIGUSR1, handler)
+comms = [hs.ThreadComm(core, threading.Barrier(2)) for core in hs._core.Comm.threads(2)]
+worker = threading.Thread(target=lambda: hs.open(sys.argv[1] + "/a.zarr", "w", comm=comms[1]), daemon=True)
+worker.start()
+store = hs.open(sys.argv[1] + "/a.zarr", "w", comm=comms[0], arrival_seconds=2)
+worker.join()
+soon(signal.SIGUSR1)
+try:
+    store.write("a", np.ones(4), hs.Distribution.block((8,), 2))
+except hs.TimeoutError:
+    print("goes on", hs.open(sys.argv[1] + "/own.zarr", comm=None).read("a").tolist())
+""",
+        tmp_path,
+    )
+    expected = "InvalidError True\nInvalidError True\ngoes on [1.0, 1.0, 1.0]\n"
+    assert done.stdout == expected, (done.stdout, done.stderr)
+
+
 def main() -> None:
     """Carry out cases by hand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

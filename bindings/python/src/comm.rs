@@ -118,6 +118,12 @@ impl Comm {
         py.detach(|| self.0.description())
     }
 
+    /// Whether a handler of signals interrupts a call of this thread on it.
+    #[getter]
+    fn interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+
     #[getter]
     fn poisoned(&self, py: Python<'_>) -> PyResult<bool> {
         waiting(py, || self.0.is_poisoned())

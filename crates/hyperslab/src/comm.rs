@@ -80,6 +80,11 @@ impl Weakly {
         Some(Comm { shared: self.0.upgrade()?, inside: None })
     }
 
+    /// Tells memberships apart.
+    pub(crate) fn address(comm: &Comm) -> usize {
+        Arc::as_ptr(&comm.shared) as usize
+    }
+
     pub(crate) fn is(&self, comm: &Comm) -> bool {
         std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&comm.shared))
     }
@@ -409,7 +414,7 @@ impl Comm {
 
     /// Acts at once, or after the requests that are under way; not at all while a call of another thread is.
     fn without_waiting(&self, act: impl FnOnce(&mut Machine, &mut Party) + Send + 'static) {
-        if self.line().check_process().is_err() {
+        if self.check_usable().is_err() {
             return;
         }
         if !self.line().is_idle() {
@@ -425,6 +430,23 @@ impl Comm {
         }
     }
 
+    /// Whether this process and thread may call on it.
+    ///
+    /// # Errors
+    /// In a child made by a fork, and in a handler of signals that interrupts a call on it.
+    pub(crate) fn check_usable(&self) -> Result<(), Fault> {
+        if self.is_interrupted() {
+            let text = "a handler of signals calls on the communicator of the call that it interrupts";
+            return Err(Fault::new(FaultKind::Invalid, text).hint("set a flag in the handler, or raise, and call then"));
+        }
+        self.line().check_process()
+    }
+
+    /// Whether this thread is in a call on it, which a handler of signals interrupts.
+    pub fn is_interrupted(&self) -> bool {
+        crew::is_in_call(self)
+    }
+
     /// Whether a call is under way on it, or none can be made any more. Does not wait.
     pub fn is_in_call(&self) -> bool {
         let member = self.shared.member.try_lock();
@@ -433,7 +455,7 @@ impl Comm {
 
     /// Whether an earlier failure made it unusable, or this process is a child of the one that it belongs to.
     pub fn is_poisoned(&self) -> bool {
-        self.line().check_process().is_err() || self.member().party.poisoned().is_some()
+        self.check_usable().is_err() || self.member().party.poisoned().is_some()
     }
 
     /// Takes part in a collective call that this rank cannot make, so that all ranks get its error instead of waiting.
@@ -462,7 +484,7 @@ impl Comm {
     pub fn close(&self, limit: Duration) -> Result<(), crate::Error> {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
         let alone = Machine::new(Box::new(wire), Box::new(|| false));
-        self.line().check_process()?;
+        self.check_usable()?;
         let machine = {
             let mut member = self.member();
             let text = "the membership has ended: its communicator was freed, or MPI was finalised";
@@ -475,7 +497,7 @@ impl Comm {
 
     /// How long calls wait: for other ranks to arrive, for progress, for storage.
     pub fn set_limits(&self, limits: Limits) {
-        if self.line().check_process().is_ok() {
+        if self.check_usable().is_ok() {
             self.member().party.limits = limits;
         }
     }
@@ -484,7 +506,7 @@ impl Comm {
     /// unless storage does not answer within its limit.
     pub(crate) fn work_later(&self, at_once: bool, work: impl FnOnce() + Send + 'static) {
         // What a child of this process would clear up is its parent's.
-        if self.line().check_process().is_err() {
+        if self.check_usable().is_err() {
             return;
         }
         if let Some(driver) = self.driver() {
@@ -511,7 +533,7 @@ impl Comm {
 
     /// Tells this how far transfers are.
     pub fn observed_by(&self, observer: Option<Observer>) {
-        if self.line().check_process().is_ok() {
+        if self.check_usable().is_ok() {
             self.member().observer = observer;
         }
     }
@@ -523,7 +545,7 @@ impl Comm {
             return Err(Fault::new(FaultKind::Unsupported, text)
                 .hint("open it on a communicator without dedicated servers, or give a path"));
         }
-        self.line().check_process()?;
+        self.check_usable()?;
         if let Some(driver) = self.driver() {
             return driver.names(location);
         }

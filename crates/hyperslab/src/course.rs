@@ -122,7 +122,7 @@ impl Comm {
 
     /// The member for a call that is counted as one of this thread.
     pub(crate) fn turn(&self) -> Turn<'_> {
-        let counted = Counted::new();
+        let counted = Counted::new(self);
         Turn { member: self.member(), _counted: counted }
     }
 
@@ -145,7 +145,7 @@ impl Comm {
         mut question: Question,
         agreed: impl FnOnce(&mut Machine, &mut Party, Question) -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
-        self.line().check_process().map_err(|fault| fault.context(&question.what))?;
+        self.check_usable().map_err(|fault| fault.context(&question.what))?;
         let mut member = self.settled_member();
         let Member { machine, party, .. } = &mut *member;
         self.heed_crew(machine, party, &question.what)?;
@@ -190,7 +190,7 @@ impl Comm {
 
     /// Carries out a collective transfer.
     pub(crate) fn transfer(&self, arguments: Arguments) -> Result<Done, Fault> {
-        self.line().check_process().map_err(|fault| fault.context(&arguments.what))?;
+        self.check_usable().map_err(|fault| fault.context(&arguments.what))?;
         if let Some(driver) = self.driver() {
             return driver.transfer(arguments);
         }
@@ -261,7 +261,7 @@ impl Comm {
     /// that nobody waited for is the failure of this one.
     pub(crate) fn sync_and(&self, end: End, target: u64, publish: Publish) -> Result<(), Fault> {
         let End { what, fields, sync, publishing_syncs, fault } = end;
-        self.line().check_process().map_err(|fault| fault.context(&what))?;
+        self.check_usable().map_err(|fault| fault.context(&what))?;
         if let Some(driver) = self.driver() {
             return driver.end(Question::opening(what, fields, fault), sync, publish.0);
         }

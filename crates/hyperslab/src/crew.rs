@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, Weak};
 thread_local! {
     /// The crew that this thread belongs to.
     static MINE: RefCell<Option<Crew>> = const { RefCell::new(None) };
+    /// On which memberships this thread is in calls: in several, if handlers of signals make calls.
+    static CALLS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Threads that work for one which waits for them. Their calls stop when it says so, those of no other thread do.
@@ -114,11 +116,17 @@ pub(crate) fn requests(comm: &Comm) {
     }
 }
 
-/// A call that a thread of a crew is in.
+/// Whether this thread is in a call on this membership.
+pub(crate) fn is_in_call(comm: &Comm) -> bool {
+    CALLS.try_with(|calls| calls.borrow().contains(&Weakly::address(comm))).unwrap_or(false)
+}
+
+/// A call that this thread is in.
 pub(crate) struct Counted(Option<Crew>);
 
 impl Counted {
-    pub(crate) fn new() -> Counted {
+    pub(crate) fn new(comm: &Comm) -> Counted {
+        CALLS.with(|calls| calls.borrow_mut().push(Weakly::address(comm)));
         let crew = mine();
         if let Some(crew) = &crew {
             crew.0.calls.fetch_add(1, Ordering::SeqCst);
@@ -129,6 +137,7 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        CALLS.with(|calls| calls.borrow_mut().pop());
         if let Some(crew) = &self.0 {
             crew.0.calls.fetch_sub(1, Ordering::SeqCst);
         }

@@ -212,7 +212,14 @@ impl Line {
 
     /// Whether the user wants to stop, for one of his own threads.
     pub(crate) fn asks_user(&self) -> bool {
-        crew::is_stopped() || (lock(&self.interrupted))()
+        if crew::is_stopped() {
+            return true;
+        }
+        // What the user's handlers do may come here again: nothing is locked meanwhile.
+        let mut ask = std::mem::replace(&mut *lock(&self.interrupted), Box::new(|| false));
+        let stops = ask();
+        *lock(&self.interrupted) = ask;
+        stops
     }
 
     /// Stops requests up to this number: the one that is being carried out ends on all ranks, and so do those before it.

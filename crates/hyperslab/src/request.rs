@@ -25,6 +25,7 @@ impl Request {
     /// # Errors
     /// The same on all ranks.
     pub fn wait(&self) -> Result<(Vec<LocalArray>, Report), Error> {
+        self.comm.check_usable()?;
         Ok(self.comm.line().result(&self.outcome)?)
     }
 

@@ -15,8 +15,8 @@ import hyperslab as hs
 from hyperslab.comm import existing
 from mpi4py import MPI
 
-from interrupt_cases import ENDED, ENDS_SECONDS, MPI as BY_MPI
-from interrupt_cases import Case, Strike, Templates, carry_out, contents, follow, random_case
+from interrupt_cases import ENDED, ENDS_SECONDS, Case, Strike, Templates, carry_out, contents, follow, random_case
+from interrupt_cases import MPI as BY_MPI
 
 WORLD = MPI.COMM_WORLD
 

@@ -1,4 +1,4 @@
-"""Exceptions that handlers of signals raise: they are no failures of the call that they meet, and travel as they are."""
+"""What handlers of signals raise: it is no failure of the call that it meets, and travels as it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def _code(handler: Any) -> CodeType | None:
     """What a handler runs, if it is written in Python."""
     handler = getattr(handler, "func", handler)
     handler = getattr(handler, "__func__", handler)
-    code = getattr(handler, "__code__", None) or getattr(getattr(type(handler), "__call__", None), "__code__", None)
+    called = handler if hasattr(handler, "__code__") else getattr(type(handler), "__call__", None)  # noqa: B004
+    code = getattr(called, "__code__", None)
     return code if isinstance(code, CodeType) else None
 
 

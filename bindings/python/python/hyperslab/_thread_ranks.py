@@ -1,4 +1,4 @@
-"""Ranks that are threads: where they meet, how each ends, and how all of them stop for the thread that waits for them."""
+"""Ranks that are threads: where they meet, how each ends, and how all stop for who waits for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperslab.errors import PeerError
 
 __all__ = ["Meeting", "stop"]
 
-#: Seconds that ranks have to end when no call of theirs is under way any more; who computes for longer is not waited for.
+#: Seconds that ranks have to end when no call of theirs is under way; who computes for longer is not waited for.
 GRACE_SECONDS = 1.0
 #: Seconds between two looks whether they have ended.
 LOOK_SECONDS = 0.02
@@ -76,7 +76,7 @@ def stop(crew: _core.Crew, meeting: Meeting, workers: Sequence[threading.Thread]
                 time.sleep(LOOK_SECONDS)
             while crew.at_work:
                 time.sleep(LOOK_SECONDS)
-        except BaseException:  # noqa: BLE001, S112 (as above)
+        except BaseException:  # noqa: BLE001 (as above)
             continue
         else:
             return

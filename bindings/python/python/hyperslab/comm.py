@@ -123,10 +123,10 @@ class ThreadComm:
 def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     """Run ``function(comm)`` on `size` threads of this process, as ranks of one communicator.
 
-    Requests that a rank has not waited for are waited for at its end. A rank that returns or raises while others wait for
-    it lets them fail at once, with a `PeerError` that names it. A signal that stops the thread that waits here (Ctrl-C, or
-    an exception of another handler) ends the calls of all ranks with `InterruptedError`, and then travels on; ranks that
-    are in no call are waited for a second, and all their further calls fail.
+    Requests that a rank has not waited for are waited for at its end. A rank that returns or raises while others wait
+    for it lets them fail at once, with a `PeerError` that names it. What a handler of signals raises in the thread that
+    waits here (such as Ctrl-C) ends the calls of all ranks with `InterruptedError`, and then travels on. Ranks that are
+    in no call are waited for a second, and all their further calls fail.
 
     Returns
     -------
@@ -304,7 +304,7 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
     if not _keyval:
         _keyval.append(mpi.Comm.Create_keyval(delete_fn=_drop))
     member = comm.Get_attr(_keyval[0])
-    if member is None or member.poisoned:
+    if member is None or (member.poisoned and not member.interrupted):
         member = _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds))
         comm.Set_attr(_keyval[0], member)
         _watch(member)

@@ -15,13 +15,13 @@ __all__ = ["finalize"]
 def finalize() -> bool:
     """Finish what this program has left undone, and tell on the error output what cannot be finished. Local.
 
-    It waits for all requests. New files, steps and batches that were never closed are closed where one rank has opened them
-    by itself, unless an exception ends the program or a call on them has failed. What stays is told, each thing once a
-    process: requests that failed and that nobody waited for, and new files, steps and batches that were never closed, with
-    the place where their data lie.
+    It waits for all requests. New files, steps and batches that were never closed are closed where one rank has opened
+    them by itself, unless an exception ends the program or a call on them has failed. What stays is told, each thing
+    once a process: requests that failed and that nobody waited for, and new files, steps and batches that were never
+    closed, with the place where their data lie.
 
-    It is called at the end of the program, which then ends with status 1 if there was something to tell and it would end
-    with 0. A program that calls it by itself decides by what it returns.
+    It is called at the end of the program, which then ends with status 1 if there was something to tell and it would
+    end with 0. A program that calls it by itself decides by what it returns.
 
     Returns
     -------

@@ -26,8 +26,8 @@ class Request(Generic[T]):
     call of this package.
 
     A request that fails and is dropped without `wait` makes the next collective call fail; closing the store or
-    publishing the step that it belongs to fails, too, if nobody has waited for it. At the end of the program it is told by
-    `finalize`.
+    publishing the step that it belongs to fails, too, if nobody has waited for it. At the end of the program `finalize`
+    tells it.
     """
 
     def __init__(self, core: _core.Request, result: Callable[[_core.Report], T]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab import _core
 from hyperslab._calls import attending
+from hyperslab._signals import quietly
 from hyperslab.comm import CLOSE_SECONDS, CONNECT_SECONDS, ThreadComm, connect
 from hyperslab.errors import InvalidError, PoisonedError
 
