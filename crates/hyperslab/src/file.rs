@@ -301,7 +301,7 @@ impl File {
         let attempts = Arc::new(mine.map_or_else(others, |opened| opened.attempts));
         comm.watch(&attempts);
         let added = vec![0; form.extent().arrays];
-        let unpublished = left::new_file(comm, mode, &directory, (&name, &heard.hidden));
+        let unpublished = left::new_file(comm, mode, (&attempts, &directory), (&name, &heard.hidden));
         Ok(File {
             comm: comm.clone(),
             target: new_target(),

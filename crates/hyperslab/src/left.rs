@@ -5,6 +5,7 @@ use crate::comm::{Comm, Weakly};
 use crate::line::lock;
 use crate::stderr;
 use crate::zarr::Mode;
+use hyperslab_collective::attempts::Attempts;
 use hyperslab_world::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,6 +38,8 @@ struct Undone {
     visible: AtomicBool,
     /// Whether a call on it has failed, so that it is not what was meant.
     failed: AtomicBool,
+    /// What it lies in, and whether that is all there is of it: that stays, so that it is found where it is told to be.
+    lies: Option<(Arc<Attempts>, bool)>,
     /// What it is, and where it lies.
     text: Box<dyn Fn(bool) -> String + Send + Sync>,
 }
@@ -44,10 +47,17 @@ struct Undone {
 impl Unpublished {
     /// For what is called so by `text`, which is told whether readers see a part of it.
     pub fn new(text: impl Fn(bool) -> String + Send + Sync + 'static) -> Unpublished {
+        Unpublished::lying(None, text)
+    }
+
+    fn lying(
+        lies: Option<(Arc<Attempts>, bool)>,
+        text: impl Fn(bool) -> String + Send + Sync + 'static,
+    ) -> Unpublished {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let (number, process) = (LAST.fetch_add(1, Ordering::Relaxed), std::process::id());
         let [over, visible, failed] = [(); 3].map(|()| AtomicBool::new(false));
-        let undone = Arc::new(Undone { number, process, over, visible, failed, text: Box::new(text) });
+        let undone = Arc::new(Undone { number, process, over, visible, failed, lies, text: Box::new(text) });
         lock(&LEFT).undone.insert(number, Arc::downgrade(&undone));
         Unpublished(undone)
     }
@@ -76,8 +86,12 @@ impl Unpublished {
 }
 
 impl Undone {
-    fn tell(&self) {
+    /// Tells of it, where it was dropped, or at the end of the program.
+    fn tell(&self, at_end: bool) {
         if !self.over.swap(true, Ordering::Relaxed) && self.process == std::process::id() {
+            if let Some((attempts, _)) = self.lies.as_ref().filter(|(_, all)| *all || at_end) {
+                attempts.let_go();
+            }
             tell(&(self.text)(self.visible.load(Ordering::Relaxed)));
         }
     }
@@ -87,7 +101,7 @@ impl Drop for Undone {
     fn drop(&mut self) {
         if !*self.over.get_mut() {
             lock(&LEFT).undone.remove(&self.number);
-            self.tell();
+            self.tell(false);
         }
     }
 }
@@ -120,7 +134,7 @@ pub fn finalize(patience: Duration) -> bool {
         }
     }
     let undone: Vec<_> = lock(&LEFT).undone.values().filter_map(Weak::upgrade).collect();
-    undone.iter().for_each(|one| one.tell());
+    undone.iter().for_each(|one| one.tell(true));
     lock(&LEFT).untold.take() == Some(std::process::id())
 }
 
@@ -128,14 +142,14 @@ pub fn finalize(patience: Duration) -> bool {
 pub(crate) fn new_file(
     comm: &Comm,
     mode: Mode,
-    directory: &Arc<dyn Names>,
+    (attempts, directory): (&Arc<Attempts>, &Arc<dyn Names>),
     (name, hidden): (&str, &str),
 ) -> Option<Unpublished> {
     if !mode.writes_new() || comm.driver().is_some() {
         return None;
     }
     let (directory, name, hidden) = (directory.clone(), name.to_string(), hidden.to_string());
-    Some(Unpublished::new(move |visible| {
+    Some(Unpublished::lying(Some((attempts.clone(), true)), move |visible| {
         let path = directory.full(&name);
         if visible {
             return format!("'{path}' was never closed: what was written since it was last published is lost");
@@ -148,11 +162,11 @@ pub(crate) fn new_file(
 }
 
 /// That a step is not published yet: which, and where it lies.
-pub(crate) fn step(comm: &Comm, what: String, lies: String) -> Option<Unpublished> {
+pub(crate) fn step(comm: &Comm, attempts: Option<&Arc<Attempts>>, what: String, lies: String) -> Option<Unpublished> {
     if comm.driver().is_some() {
         return None;
     }
-    Some(Unpublished::new(move |_| {
+    Some(Unpublished::lying(attempts.map(|attempts| (attempts.clone(), false)), move |_| {
         format!("{what} was never closed, and is not published: what was written lies {lies}")
     }))
 }

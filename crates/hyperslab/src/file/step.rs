@@ -43,7 +43,7 @@ impl File {
         self.edit(what, fields, &Edit::Begin(self.in_file(name)))?;
         let (above, name) = (self.within.clone(), name.to_string());
         let lies = "in the file, where no reader sees it".to_string();
-        let unpublished = left::step(&self.comm, format!("step '{name}' of '{}'", self.path().display()), lies);
+        let unpublished = left::step(&self.comm, None, format!("step '{name}' of '{}'", self.path().display()), lies);
         Ok(FileStep {
             group: self.inner(&name),
             above,

@@ -85,8 +85,9 @@ impl Store {
             ..self.clone()
         };
         let above = (self.listing.clone(), name.to_string());
-        let lies = format!("in '{}' until the store is closed", self.directory().full(&hidden));
-        let unpublished = left::step(&self.comm, format!("step '{at}' of '{}'", self.home().shown()), lies);
+        let lies = format!("in '{}' until the store is closed or opened to write", self.directory().full(&hidden));
+        let unpublished =
+            left::step(&self.comm, Some(&self.attempts), format!("step '{at}' of '{}'", self.home().shown()), lies);
         Ok(Step { group, at, hidden, sync: self.options.durable, above, unpublished })
     }
 }
