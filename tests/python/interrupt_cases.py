@@ -92,6 +92,8 @@ class Case:
     moment: float
     kind: type[BaseException]
     victim: int = 0
+    #: Whether it came before the operation was over.
+    fired: bool = False
 
     def __str__(self) -> str:
         """All that it depends on."""
@@ -232,7 +234,7 @@ def run(case: Case, templates: Templates, ranks: int) -> list[str]:
     began = time.monotonic()
     strike.during(lambda: act(directory))
     took = time.monotonic() - began
-    wrong = strike.complaints()
+    wrong, case.fired = strike.complaints(), strike.fired
     if took > ENDS_SECONDS:
         wrong.append(f"it took {took:.1f} s")
     if case.way == THREADS and strike.fired:
@@ -267,7 +269,7 @@ def follow(case: Case, directory: Path, found: State, act: Callable[[int, int], 
     return wrong
 
 
-def campaign(count: int, seed: int, ways: Sequence[str], directory: Path, ranks: int = 3) -> dict[str, Any]:
+def campaign(count: int, seed: int, ways: Sequence[str], directory: Path, ranks: int = 4) -> dict[str, Any]:
     """Many cases in this process; gives what was counted and what went wrong."""
     chance, templates = random.Random(seed), Templates(directory)
     told: dict[str, Any] = {"cases": 0, "fired": 0, "wrong": []}
@@ -275,6 +277,7 @@ def campaign(count: int, seed: int, ways: Sequence[str], directory: Path, ranks:
         case = random_case(chance, ways, ranks)
         wrong = run(case, templates, ranks)
         told["cases"] += 1
+        told["fired"] += case.fired
         if wrong:
             told["wrong"].append([str(case), *wrong])
             print(f"case {number} of seed {seed}: {case}: {wrong}", file=sys.stderr, flush=True)

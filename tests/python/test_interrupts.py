@@ -26,7 +26,7 @@ from test_faults import seed_of_this_run
 
 #: Cases in the ordinary tests: of one process, and of ranks of MPI.
 CASES, MPI_CASES = 24, 12
-RANKS = 3
+RANKS = 4
 
 
 def in_this_process(count: int, seed: int, ways: list[str]) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def main() -> None:
         else:
             with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
                 told = campaign(args.cases, args.seed, [way], Path(directory))
-        print(way, told["cases"], "cases,", len(told["wrong"]), "went wrong", flush=True)
+        print(way, told["cases"], "cases,", told["fired"], "in time,", len(told["wrong"]), "went wrong", flush=True)
 
 
 if __name__ == "__main__":

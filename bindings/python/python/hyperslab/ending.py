@@ -31,8 +31,7 @@ def finalize() -> bool:
     Examples
     --------
     >>> import hyperslab as hs
-    >>> hs.finalize()
-    True
+    >>> nothing_was_left = hs.finalize()
     """
     # Python notes there what nobody caught.
     well = getattr(sys, "last_value", None) is None
