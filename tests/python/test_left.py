@@ -35,7 +35,11 @@ BEGUN = {
     ),
 }
 ALONE = "comm, dist, values = None, hs.Distribution.block((8,), 1), np.arange(8.0)\n"
-FORMATS = pytest.mark.parametrize("kind", BEGUN)
+#: One of each sort in the ordinary tests.
+ORDINARY = ("hdf5", "step", "batch")
+FORMATS = pytest.mark.parametrize(
+    "kind", [kind if kind in ORDINARY else pytest.param(kind, marks=pytest.mark.long) for kind in BEGUN]
+)
 
 
 def ran(text: str, directory: Path, *, ranks: int = 1) -> tuple[int, str, list[str]]:
