@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
-from hyperslab.comm import existing
+from hyperslab.comm import connect, existing
 from mpi4py import MPI
 
 from interrupt_cases import ENDED, ENDS_SECONDS, Case, Strike, Templates, carry_out, contents, follow, random_case
@@ -23,6 +23,8 @@ WORLD = MPI.COMM_WORLD
 def one(case: Case, templates: Templates | None, directory: Path, seconds: float, before: Any) -> list[str]:
     """One case; returns what this rank finds wrong."""
     comm = WORLD.Dup()
+    # Who ends before its first call on a communicator can tell nobody there.
+    connect(comm)
     wrong: list[str] = []
     error: BaseException | None = None
     strike = Strike(case.moment * seconds, case.kind)
