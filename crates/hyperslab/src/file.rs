@@ -325,16 +325,6 @@ impl File {
         })
     }
 
-    /// Whether it is the file itself, not a group of it. Local.
-    pub fn is_whole(&self) -> bool {
-        self.within.is_empty()
-    }
-
-    /// Of a new file or a group of it, that it is not closed yet. Local.
-    pub fn unpublished(&self) -> Option<&Unpublished> {
-        self.unpublished.as_ref()
-    }
-
     /// The ranks that opened it. Local.
     pub fn comm(&self) -> &Comm {
         &self.comm

@@ -25,6 +25,16 @@ pub struct FileStep {
 }
 
 impl File {
+    /// Whether it is the file itself, not a group of it. Local.
+    pub fn is_whole(&self) -> bool {
+        self.within.is_empty()
+    }
+
+    /// Of a new file or a group of it, that it is not closed yet. Local.
+    pub fn unpublished(&self) -> Option<&Unpublished> {
+        self.unpublished.as_ref()
+    }
+
     /// Starts a step of the file, or of this group of it. Collective. `hooked` says whether this rank will do something of its
     /// own between [`FileStep::sync`] and [`FileStep::publish`], which must be so on all ranks.
     ///
