@@ -17,7 +17,7 @@ from typing import Any
 import hyperslab as hs
 import numpy as np
 
-from fault_operations import OPERATIONS, Attempt, Operation, State, names_unfinished, reopen
+from fault_operations import OPERATIONS, OWN, Attempt, Operation, State, names_unfinished, reopen
 
 #: A call that an interrupt has met ends within this time on all ranks [s].
 ENDS_SECONDS = 8.0
@@ -104,7 +104,9 @@ class Case:
 def random_case(chance: random.Random, ways: Sequence[str], ranks: int) -> Case:
     """Any."""
     way, made = chance.choice(ways), chance.choice(list(OPERATIONS.values()))
-    strategies = [None] if way in (ALONE, BESIDE) else list(made.strategies)
+    # Its arrays have chunks that ranks share.
+    owns = "batch" not in made.name
+    strategies = [None] if way in (ALONE, BESIDE) else [one for one in made.strategies if owns or one not in OWN]
     return Case(
         way, made, chance.choice(strategies), chance.uniform(0, LATE), chance.choice(RAISED), chance.randrange(ranks)
     )
