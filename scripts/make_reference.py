@@ -21,7 +21,7 @@ GROUPS = {
     "Opening and saving": ("open", "open_raw", "save_npy", "load_npy"),
     "What is open": ("Group", "Array", "Step", "Steps", "Batch", "Attributes", "NetcdfFile", "RawFile"),
     "Who holds what": ("Distribution", "Pieces", "Boxes", "Runs", "ElementMap", "TypicalRequest"),
-    "Calls": ("Report", "Request", "wait_all"),
+    "Calls": ("Report", "Request", "wait_all", "finalize"),
     "Ranks": ("threads", "ThreadComm", "release", "dedicate", "ServedComm"),
     "Places": ("MemoryStore", "MemoryPath", "ObjectMemory", "Striped"),
     "Understanding and checking": ("explain", "Explanation", "verify", "Verification", "VerifiedArray", "Finding"),

@@ -208,7 +208,7 @@ def not_silent(comm: Any, path: Path) -> None:
         request = store._core.read_later(
             ["nothing"], {"dist": dist._core, "out": [hs._calls.describe(out, writable=True)]}
         )
-        return hs.Request(request, store._comm, lambda _: out)
+        return hs.Request(request, lambda _: out)
 
     fail()
     gc.collect()

@@ -121,6 +121,91 @@ def test_a_thread_that_raises_outside_of_a_call_ends_the_call_of_the_others(tmp_
     assert all(seconds < SLACK_SECONDS for _, seconds in seen.values())
 
 
+#: A rank whose end is known keeps nobody waiting for longer than this [s].
+AT_ONCE_SECONDS = 2.0
+
+
+def waiting(path: Path, wait: str) -> Callable[[hs.ThreadComm], None]:
+    """What ranks do while one has ended."""
+
+    def one(comm: hs.ThreadComm) -> None:
+        if wait == "barrier":
+            comm.barrier()
+        elif wait == "opening":
+            hs.open(path, "w", comm=comm)
+        elif wait == "service":
+            with hs.dedicate(comm, 1) as io:
+                if io.is_server:
+                    io.serve()
+        else:
+            request = hs.open(path, "w", comm=comm).iwrite("a", mine(comm), ROWS)
+            request.wait()
+
+    return one
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 9])
+@pytest.mark.parametrize("wait", ["barrier", "opening", "request", "service"])
+@pytest.mark.parametrize("how", ["returns", "raises", "raises what all have"])
+def test_a_thread_rank_that_ends_keeps_nobody_waiting(how: str, wait: str, ranks: int, tmp_path: Path) -> None:
+    """Others hear of its end at once, with an error that names it, whatever they wait for."""
+    errors: dict[int, BaseException] = {}
+    last = ranks - 1
+    act = waiting(tmp_path / "a.zarr", wait)
+
+    def one(comm: hs.ThreadComm) -> None:
+        if comm.rank == last:
+            if how == "raises":
+                message = "the physics went wrong"
+                raise ZeroDivisionError(message)
+            if how != "returns":
+                known = hs.NotFoundError("of all")
+                known._collective = True  # type: ignore[attr-defined]
+                raise known
+            return
+        try:
+            act(comm)
+        except BaseException as error:
+            errors[comm.rank] = error
+            raise
+
+    began = time.monotonic()
+    with pytest.raises((hs.PeerError, ZeroDivisionError, hs.NotFoundError)):
+        hs.threads(ranks, one)
+    assert time.monotonic() - began < AT_ONCE_SECONDS
+    assert errors.keys() == set(range(last))
+    assert all(f"rank {last} ended its program" in str(error) for error in errors.values()), errors
+
+
+def test_a_thread_rank_that_raises_with_a_request_under_way_ends_the_calls_of_the_others(tmp_path: Path) -> None:
+    def one(comm: hs.ThreadComm) -> None:
+        with hs.open(tmp_path / "a.zarr", "w", comm=comm) as store:
+            dist = hs.Distribution.block((3_000_000,), comm.size)
+            requests = [store.iwrite(name, dist.zeros(comm) + 1, dist) for name in "ab"]
+            if comm.rank == ODD:
+                message = "the physics went wrong"
+                raise ZeroDivisionError(message)
+            hs.wait_all(requests)
+            store.flush()
+
+    began = time.monotonic()
+    with pytest.raises((hs.PeerError, ZeroDivisionError), match="the physics went wrong"):
+        hs.threads(RANKS, one)
+    assert time.monotonic() - began < SLACK_SECONDS
+
+
+def test_ranks_that_end_one_after_another_disturb_nobody(tmp_path: Path) -> None:
+    """Who has the end of his last call is gone, while others still come out of it."""
+
+    def one(comm: hs.ThreadComm) -> int:
+        with hs.open(tmp_path / "a.zarr", "a", comm=comm, durable=False) as store:
+            store.write("a", mine(comm), ROWS, overwrite=True)
+        return comm.rank
+
+    for _ in range(100):
+        assert hs.threads(RANKS, one) == [0, 1, 2]
+
+
 @pytest.mark.mpi
 @pytest.mark.alone
 @pytest.mark.parametrize(

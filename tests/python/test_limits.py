@@ -200,5 +200,6 @@ def test_control_c_on_one_rank_ends_the_call_on_all(tmp_path: Path) -> None:
     kinds = {rank: first["kind"] for rank, (first,) in noted.items()}
     assert kinds == {0: "InterruptedError", 1: "InterruptedError", 2: "KeyboardInterrupt", 3: "InterruptedError"}
     for (first,) in noted.values():
-        assert "interrupted by the user on rank 2" in first["text"]
+        # What the handler raised has its own words, and ours as a note.
+        assert first["kind"] == "KeyboardInterrupt" or "interrupted by a signal on rank 2" in first["text"]
         assert first["seconds"] < 0.5 + SLACK_SECONDS / 2

@@ -1,6 +1,6 @@
 //! What is open, and what groups and files of Zarr and HDF5 do each in their way.
 
-use hyperslab::binding::Arrays;
+use hyperslab::binding::{Arrays, Unpublished};
 use hyperslab::{AttributeEdit, Error, File, FileStep, Map, Step, Store, Value};
 
 /// A group of its own, a file of arrays or a group of it, or the step of either.
@@ -40,6 +40,48 @@ impl AnyTarget {
 
     pub(crate) fn is_step(&self) -> bool {
         matches!(self, AnyTarget::Step(_) | AnyTarget::FileStep(_))
+    }
+
+    /// Whether it is something new, of which readers see nothing until it is ended.
+    pub(crate) fn is_new(&self) -> bool {
+        match self {
+            AnyTarget::Step(_) | AnyTarget::FileStep(_) => true,
+            AnyTarget::File(file) => file.unpublished().is_some() && file.is_whole(),
+            AnyTarget::Group(_) => false,
+        }
+    }
+
+    /// Whether this rank may end it without others, and nothing that it asked for has failed.
+    pub(crate) fn ends_alone(&self) -> bool {
+        let comm = match self {
+            AnyTarget::Group(store) => store.comm(),
+            AnyTarget::Step(step) => step.group.comm(),
+            AnyTarget::File(file) => file.comm(),
+            AnyTarget::FileStep(step) => step.group.comm(),
+        };
+        let failed = self.unpublished().is_some_and(Unpublished::has_failed);
+        !failed && comm.size() == 1 && comm.servers() == 0 && !comm.is_in_call()
+    }
+
+    fn unpublished(&self) -> Option<&Unpublished> {
+        match self {
+            AnyTarget::Group(_) => None,
+            AnyTarget::Step(step) => step.unpublished(),
+            AnyTarget::File(file) => file.unpublished(),
+            AnyTarget::FileStep(step) => step.unpublished(),
+        }
+    }
+
+    /// A call on it has failed.
+    pub(crate) fn fail(&self) {
+        let above = if let AnyTarget::FileStep(step) = self { step.group.unpublished() } else { None };
+        self.unpublished().into_iter().chain(above).for_each(Unpublished::fail);
+    }
+
+    /// What it is, for messages.
+    pub(crate) fn told(&self) -> String {
+        let path = self.arrays().path();
+        if self.is_step() { format!("step '{}'", path.display()) } else { format!("'{}'", path.display()) }
     }
 
     /// Carries out one of two, whichever it is.

@@ -1,7 +1,8 @@
 //! Measuring this machine, and the profile of it.
 
 use crate::comm::Comm;
-use crate::errors::{raise, raise_alone};
+use crate::errors::raise_alone;
+use crate::interrupts::call;
 use hyperslab::profile;
 use hyperslab_lab::calibrate::{self, Alone, Effort, Together};
 use pyo3::exceptions::PyValueError;
@@ -52,7 +53,7 @@ pub(crate) fn measure_together(
 ) -> PyResult<String> {
     let effort = effort(seconds, nbytes)?;
     let what = Together::ALL.into_iter().find(|it| it.name() == what).ok_or_else(|| unknown(what))?;
-    py.detach(|| calibrate::together(&comm.0, what, &directory, effort, partner)).map_err(|error| raise(py, error))
+    call(py, || calibrate::together(&comm.0, what, &directory, effort, partner))
 }
 
 /// Host, processor, system and cores of this machine, and the file system of a path.

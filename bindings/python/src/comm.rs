@@ -1,10 +1,10 @@
 //! Memberships in communicators, and reports.
 
-use crate::errors::{INTERRUPTED, RawUnready, raise};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use crate::errors::{RawUnready, raise};
+use crate::interrupts::{asked, call, stop, waiting};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// One rank of a communicator.
@@ -12,21 +12,19 @@ use std::time::Duration;
 #[derive(Clone)]
 pub(crate) struct Comm(pub(crate) hyperslab::Comm);
 
-/// Lets Python handle signals; says whether one asks to stop.
-fn interrupted() -> bool {
-    if Python::attach(|py| py.check_signals().is_err()) {
-        INTERRUPTED.store(true, Ordering::Relaxed);
-    }
-    INTERRUPTED.load(Ordering::Relaxed)
-}
-
 fn seconds(value: f64) -> Duration {
     Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX / 4)
 }
 
+/// Whether a handler of signals raised this.
+fn is_of_a_handler(py: Python<'_>, error: &PyErr) -> bool {
+    let found = py.import("hyperslab._signals").and_then(|module| module.call_method1("is_raised", (error.value(py),)));
+    found.and_then(|found| found.extract()).unwrap_or(false)
+}
+
 impl Comm {
     fn ready(comm: hyperslab::Comm) -> Comm {
-        comm.interrupted_by(Box::new(interrupted));
+        comm.interrupted_by(Box::new(asked));
         Comm(comm)
     }
 
@@ -34,13 +32,7 @@ impl Comm {
         py: Python<'_>,
         connect: impl FnOnce() -> Result<hyperslab::Comm, hyperslab::Error> + Send,
     ) -> PyResult<Comm> {
-        INTERRUPTED.store(false, Ordering::Relaxed);
-        py.detach(connect).map(Comm::ready).map_err(|error| {
-            if INTERRUPTED.swap(false, Ordering::Relaxed) {
-                return PyKeyboardInterrupt::new_err(error.to_string());
-            }
-            raise(py, error)
-        })
+        call(py, connect).map(Comm::ready)
     }
 }
 
@@ -62,7 +54,7 @@ impl Comm {
     #[staticmethod]
     fn mpi(py: Python<'_>, fortran: i32, path: Option<String>, limit: f64) -> PyResult<Comm> {
         let path = path.as_deref();
-        Comm::connected(py, || hyperslab::Comm::mpi(fortran, path, seconds(limit), &mut interrupted))
+        Comm::connected(py, || hyperslab::Comm::mpi(fortran, path, seconds(limit), &mut asked))
     }
 
     /// Threads of this process, some of which serve the others.
@@ -82,9 +74,7 @@ impl Comm {
         limit: f64,
     ) -> PyResult<Comm> {
         let path = path.as_deref();
-        Comm::connected(py, || {
-            hyperslab::Comm::mpi_with_servers(fortran, path, &servers, seconds(limit), &mut interrupted)
-        })
+        Comm::connected(py, || hyperslab::Comm::mpi_with_servers(fortran, path, &servers, seconds(limit), &mut asked))
     }
 
     /// Number of dedicated servers.
@@ -95,22 +85,22 @@ impl Comm {
 
     /// Serves the clients until they end the service.
     fn serve(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.serve()).map_err(|error| raise(py, error))
+        call(py, || self.0.serve())
     }
 
     /// Ends the service of dedicated servers.
     fn end_service(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.end_service()).map_err(|error| raise(py, error))
+        call(py, || self.0.end_service())
     }
 
     /// Leaves dedicated servers, and the other clients, with an error.
-    fn leave_service(&self, py: Python<'_>, why: &str) {
-        py.detach(|| self.0.leave_service(why));
+    fn leave_service(&self, py: Python<'_>, why: &str) -> PyResult<()> {
+        waiting(py, || self.0.leave_service(why))
     }
 
     /// Compares names and values on all ranks.
     fn compare(&self, py: Python<'_>, what: &str, fields: Vec<(String, String)>) -> PyResult<()> {
-        py.detach(|| self.0.compare(what, fields)).map_err(|error| raise(py, error))
+        call(py, || self.0.compare(what, fields))
     }
 
     #[getter]
@@ -128,44 +118,49 @@ impl Comm {
         py.detach(|| self.0.description())
     }
 
+    /// Whether a handler of signals interrupts a call of this thread on it.
     #[getter]
-    fn poisoned(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.0.is_poisoned())
+    fn interrupted(&self) -> bool {
+        self.0.is_interrupted()
     }
 
     #[getter]
-    fn agreements(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.0.agreements())
+    fn poisoned(&self, py: Python<'_>) -> PyResult<bool> {
+        waiting(py, || self.0.is_poisoned())
+    }
+
+    #[getter]
+    fn agreements(&self, py: Python<'_>) -> PyResult<u64> {
+        waiting(py, || self.0.agreements())
     }
 
     /// Calls `observer(done, total)` [B] now and then while a transfer runs.
-    fn observed_by(&self, py: Python<'_>, observer: Option<Py<PyAny>>) {
+    fn observed_by(&self, py: Python<'_>, observer: Option<Py<PyAny>>) -> PyResult<()> {
         let wrap = |observer: Py<PyAny>| -> hyperslab::binding::Observer {
             Box::new(move |done, total| {
-                // What goes wrong in a progress bar is not worth a transfer; Ctrl-C that meets it there is.
-                let failed = Python::attach(|py| {
-                    let error = observer.call1(py, (done, total)).err();
-                    error.is_some_and(|error| error.is_instance_of::<PyKeyboardInterrupt>(py))
+                // What goes wrong in a progress bar is not worth a transfer; what a handler of signals raises there is.
+                Python::attach(|py| {
+                    let Err(error) = observer.call1(py, (done, total)) else { return };
+                    if !error.is_instance_of::<PyException>(py) || is_of_a_handler(py, &error) {
+                        stop(error);
+                    }
                 });
-                if failed {
-                    INTERRUPTED.store(true, Ordering::Relaxed);
-                }
             })
         };
         let observer = observer.map(wrap);
-        py.detach(|| self.0.observed_by(observer));
+        waiting(py, || self.0.observed_by(observer))
     }
 
     /// Takes part in a call that this rank cannot make; raises the error that all ranks get.
     fn attend(&self, py: Python<'_>, what: &str, why: RawUnready) -> PyErr {
-        let error = py.detach(|| self.0.attend(what, why.into()));
-        raise(py, error)
+        let attended: PyResult<()> = call(py, || Err(self.0.attend(what, why.into())));
+        attended.expect_err("it ends with an error")
     }
 
     /// Records all further calls into a directory, or no more.
     #[pyo3(signature = (directory))]
     fn record(&self, py: Python<'_>, directory: Option<PathBuf>) -> PyResult<()> {
-        py.detach(|| self.0.record(directory.as_deref())).map_err(|error| raise(py, error))
+        call(py, || self.0.record(directory.as_deref()))
     }
 
     /// Whether calls are recorded.
@@ -187,9 +182,9 @@ impl Comm {
 
     /// Waits for all requests at the end of the process or thread; gives up those that do not move for so long [s].
     /// Returns the errors that nobody was told of, and the number of calls given up.
-    fn finish(&self, py: Python<'_>, patience: f64) -> (Vec<Py<PyAny>>, usize) {
-        let (failures, given_up) = py.detach(|| self.0.finish(seconds(patience)));
-        (failures.into_iter().map(|error| raise(py, error).into_value(py).into_any()).collect(), given_up)
+    fn finish(&self, py: Python<'_>, patience: f64) -> PyResult<(Vec<Py<PyAny>>, usize)> {
+        let (failures, given_up) = waiting(py, || self.0.finish(seconds(patience)))?;
+        Ok((failures.into_iter().map(|error| raise(py, error).into_value(py).into_any()).collect(), given_up))
     }
 
     /// Lets all other ranks fail, since the program of this one ends with an error.
@@ -204,7 +199,7 @@ impl Comm {
 
     /// Ends the membership on all ranks.
     fn close(&self, py: Python<'_>, limit: f64) -> PyResult<()> {
-        py.detach(|| self.0.close(seconds(limit))).map_err(|error| raise(py, error))
+        call(py, || self.0.close(seconds(limit)))
     }
 }
 
@@ -216,7 +211,7 @@ pub(crate) struct Request(pub(crate) hyperslab::Request);
 impl Request {
     /// Waits for the end.
     fn wait(&self, py: Python<'_>) -> PyResult<Report> {
-        py.detach(|| self.0.wait()).map(|(_, report)| Report(report)).map_err(|error| raise(py, error))
+        call(py, || self.0.wait()).map(|(_, report)| Report(report))
     }
 
     /// Whether it is over.

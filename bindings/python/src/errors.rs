@@ -1,13 +1,8 @@
 //! Errors as exceptions of `hyperslab.errors`.
 
 use hyperslab::FaultKind;
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Whether Ctrl-C was noticed in this process and not yet raised.
-pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 const NAMES: [(FaultKind, &str); 15] = [
     (FaultKind::Invalid, "InvalidError"),
@@ -35,9 +30,6 @@ pub(crate) fn kind(name: &str) -> FaultKind {
 /// Raises an error that all ranks have.
 pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     let raised = raise_alone(py, error);
-    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-        return raised;
-    }
     // A context that ends with it knows by this mark that all ranks have it.
     match raised.value(py).setattr("_collective", true) {
         Ok(()) => raised,
@@ -45,15 +37,9 @@ pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     }
 }
 
-/// Raises an error of this rank alone as the exception for its kind; an interrupt of this very process as
-/// `KeyboardInterrupt`.
+/// Raises an error of this rank alone as the exception for its kind.
 pub(crate) fn raise_alone(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     let text = error.to_string();
-    // Calls that stood in line behind the one that was interrupted find the handle unusable.
-    let stopped = matches!(error.kind(), FaultKind::Interrupted | FaultKind::Poisoned);
-    if stopped && INTERRUPTED.swap(false, Ordering::Relaxed) {
-        return PyKeyboardInterrupt::new_err(text);
-    }
     let name = NAMES.iter().find(|n| n.0 == error.kind()).map_or("Error", |n| n.1);
     let class = py.import("hyperslab.errors").and_then(|module| module.getattr(name));
     match class.and_then(|class| with_fields(class.call1((text,))?, &error)) {

@@ -3,7 +3,9 @@
 use crate::any_target::AnyTarget;
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
+use crate::ending::{Opened, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
+use crate::interrupts::{call, call_with, later, waiting};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
@@ -16,7 +18,7 @@ use hyperslab::{
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Name, this rank's part, and who holds what.
 type RawAsk = (Name, Vec<Py<Local>>, Option<RawOwnership>);
@@ -40,7 +42,7 @@ fn order(name: &str) -> PyResult<Order> {
 /// What is open, until it is closed.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct Target {
-    inner: Mutex<Option<AnyTarget>>,
+    inner: Opened,
     path: String,
     is_step: bool,
 }
@@ -48,8 +50,13 @@ pub(crate) struct Target {
 impl From<AnyTarget> for Target {
     fn from(inner: AnyTarget) -> Target {
         let path = inner.arrays().path().to_string_lossy().into_owned();
-        let is_step = inner.is_step();
-        Target { inner: Mutex::new(Some(inner)), path, is_step }
+        let (is_step, is_new) = (inner.is_step(), inner.is_new());
+        let target = Target { inner: Arc::new(Mutex::new(Some(inner))), path, is_step };
+        // A step may have a hook of the user's, so whoever makes one says so.
+        if is_new && !is_step {
+            opened(&target.inner);
+        }
+        target
     }
 }
 
@@ -90,13 +97,13 @@ impl Target {
     /// A collective call, without the interpreter: what goes wrong is known to all ranks.
     fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&dyn Arrays) -> Result<T, Error> + Send) -> PyResult<T> {
         let inner = self.open()?;
-        py.detach(|| run(inner.arrays())).map_err(|error| raise(py, error))
+        call(py, || run(inner.arrays())).inspect_err(|_| inner.fail())
     }
 
     /// The same of a group.
     fn with_store<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
         let store = self.store()?;
-        py.detach(|| run(&store)).map_err(|error| raise(py, error))
+        call(py, || run(&store))
     }
 
     /// A local call: what goes wrong is this rank's own.
@@ -106,7 +113,7 @@ impl Target {
         run: impl FnOnce(&dyn Arrays) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let inner = self.open()?;
-        py.detach(|| run(inner.arrays())).map_err(|error| raise_alone(py, error))
+        call_with(py, || run(inner.arrays()), raise_alone)
     }
 }
 
@@ -171,8 +178,8 @@ impl Target {
         let options = WriteOptions::default().section(section);
         let ask = |Plain { name, held, local }| ArrayWrite { name, arrays: vec![local], holding: Some(held) };
         let asks: Vec<ArrayWrite> = each.into_iter().map(ask).collect();
-        let written = py.detach(|| opened.arrays().write(&asks, &options));
-        written.map(|report| Some(Report(report))).map_err(|error| raise(py, error))
+        let written = call(py, || opened.arrays().write(&asks, &options)).inspect_err(|_| opened.fail());
+        written.map(|report| Some(Report(report)))
     }
 
     /// Reads arrays of a file, where that is as plain as can be; else nothing happens, and nothing is returned.
@@ -194,8 +201,7 @@ impl Target {
         let mut options = ReadOptions::default().section(section).into(locals);
         options.holdings = holdings;
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-        let read = py.detach(|| opened.arrays().read(&names, options));
-        read.map(|(_, report)| Some(Report(report))).map_err(|error| raise(py, error))
+        call(py, || opened.arrays().read(&names, options)).map(|(_, report)| Some(Report(report)))
     }
 
     /// Several writes as one call.
@@ -217,7 +223,7 @@ impl Target {
         staged: bool,
     ) -> PyResult<Request> {
         let (asks, options) = (asks.into_iter().map(ask).collect(), keywords.options(py)?);
-        self.with(py, move |target| Ok(target.write_later(asks, options, staged))).map(Request)
+        self.with(py, move |target| Ok(later(|| target.write_later(asks, options, staged)))).map(Request)
     }
 
     /// Reads into the given arrays.
@@ -229,7 +235,7 @@ impl Target {
 
     fn read_later(&self, py: Python<'_>, names: Vec<String>, keywords: ReadKeywords) -> PyResult<Request> {
         let options = keywords.options(py)?;
-        self.with(py, move |target| Ok(target.read_later(names, options))).map(Request)
+        self.with(py, move |target| Ok(later(|| target.read_later(names, options)))).map(Request)
     }
 
     /// Reads all of an array, or of a section, into the given array, by this rank alone.
@@ -240,24 +246,23 @@ impl Target {
 
     /// A request that fails on all ranks, since this one cannot make its call.
     fn attend_later(&self, py: Python<'_>, what: &str, why: RawUnready) -> PyResult<Request> {
-        self.with(py, |target| Ok(target.attend_later(what, why.into()))).map(Request)
+        self.with(py, |target| Ok(later(|| target.attend_later(what, why.into())))).map(Request)
     }
 
     /// Gives a step or a new file up, without the other ranks, who know.
-    fn discard(&self, py: Python<'_>) {
-        py.detach(|| {
+    fn discard(&self, py: Python<'_>) -> PyResult<()> {
+        waiting(py, || {
             let taken = self.lock().take();
             taken.into_iter().for_each(AnyTarget::discard);
-        });
+        })
     }
 
     /// Publishes a step or a new file, or closes what is there; with a fault, gives it up.
     fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
-        let result = py.detach(|| {
+        call(py, || {
             let taken = self.lock().take();
             taken.map_or(Ok(()), |opened| opened.end(fault))
-        });
-        result.map_err(|error| raise(py, error))
+        })
     }
 
     #[staticmethod]
@@ -269,13 +274,12 @@ impl Target {
         keywords: OpenKeywords,
     ) -> PyResult<Target> {
         let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
-        let opened = py.detach(move || Store::open(&comm, place, mode, options));
-        opened.map(|store| AnyTarget::Group(store).into()).map_err(|error| raise(py, error))
+        call(py, move || Store::open(&comm, place, mode, options)).map(|store| AnyTarget::Group(store).into())
     }
 
     fn group(&self, py: Python<'_>, name: Name) -> PyResult<Target> {
         let opened = self.open()?;
-        py.detach(|| opened.group(&name.0)).map(Target::from).map_err(|error| raise(py, error))
+        call(py, || opened.group(&name.0)).map(Target::from)
     }
 
     /// Names of the arrays of a group.
@@ -350,7 +354,11 @@ impl Target {
     fn step(&self, py: Python<'_>, name: Name, attributes: &str, hooked: bool) -> PyResult<Target> {
         let attributes = map(attributes)?;
         let opened = self.open()?;
-        py.detach(|| opened.step(&name.0, &attributes, hooked)).map(Target::from).map_err(|error| raise(py, error))
+        let step = call(py, || opened.step(&name.0, &attributes, hooked)).map(Target::from)?;
+        if !hooked {
+            crate::ending::opened(&step.inner);
+        }
+        Ok(step)
     }
 
     /// Changes attributes of an array, or of what is open where the name is empty; those that are set, as JSON.
@@ -364,7 +372,7 @@ impl Target {
     ) -> PyResult<()> {
         let edit = AttributeEdit { set: map(values)?, removed, clear };
         let opened = self.open()?;
-        py.detach(|| opened.edit_attributes(name, &edit)).map_err(|error| raise(py, error))
+        call(py, || opened.edit_attributes(name, &edit))
     }
 
     fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
@@ -382,21 +390,19 @@ impl Target {
     fn make_group(&self, py: Python<'_>, name: &str, attributes: &str, may_exist: bool) -> PyResult<Target> {
         let attributes = map(attributes)?;
         let opened = self.open()?;
-        py.detach(|| opened.make_group(name, &attributes, may_exist))
-            .map(Target::from)
-            .map_err(|error| raise(py, error))
+        call(py, || opened.make_group(name, &attributes, may_exist)).map(Target::from)
     }
 
     /// Names of the published steps of a group.
     fn steps(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let opened = self.open()?;
-        py.detach(|| opened.steps()).map_err(|error| raise_alone(py, error))
+        call_with(py, || opened.steps(), raise_alone)
     }
 
     /// Makes what was written to a step durable.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let opened = self.open()?;
-        py.detach(|| opened.sync()).map_err(|error| raise(py, error))
+        call(py, || opened.sync())
     }
 
     /// Opens a raw file, where that is as plain as can be; else nothing happens, and nothing is returned.
@@ -413,8 +419,8 @@ impl Target {
         durable: &Bound<'_, PyAny>,
     ) -> PyResult<Option<Target>> {
         let opening = PlainOpening::of((path, mode, durable), (order, header, arrays));
-        let opened = opening.map(|opening| py.detach(|| opening.open(&comm.0))).transpose();
-        opened.map(|file| file.map(|file| AnyTarget::File(file).into())).map_err(|error| raise(py, error))
+        let opened = opening.map(|opening| call(py, || opening.open(&comm.0))).transpose()?;
+        Ok(opened.map(|file| AnyTarget::File(file).into()))
     }
 
     #[staticmethod]
@@ -435,11 +441,11 @@ impl Target {
         let arrays =
             arrays.into_iter().map(|(name, shape, kind)| Ok(FileArray { name, shape, element: element(&kind)? }));
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
-        let opened = py.detach(move || {
+        let opened = call(py, move || {
             let contents = Contents { order, header, header_bytes, arrays };
             File::open(&comm, place, mode, options, contents)
         });
-        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
+        opened.map(|file| AnyTarget::File(file).into())
     }
 
     /// Opens a NetCDF classic file; of a new one, its version, the name of the dimension that grows, and attributes as JSON.
@@ -457,8 +463,8 @@ impl Target {
         let unknown = |name: &String| PyValueError::new_err(format!("there is no version '{name}' of NetCDF classic"));
         let version = new.0.as_ref().map(|name| NetcdfVersion::named(name).ok_or_else(|| unknown(name)));
         (options.version, options.unlimited) = (version.transpose()?, new.1);
-        let opened = py.detach(move || File::open_netcdf(&comm, place, mode, opening, options));
-        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
+        let opened = call(py, move || File::open_netcdf(&comm, place, mode, opening, options));
+        opened.map(|file| AnyTarget::File(file).into())
     }
 
     /// Attributes of a new file, as JSON, whether it is one of netCDF-4, and names of dimensions that may grow.
@@ -474,15 +480,15 @@ impl Target {
         let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
         let options = Hdf5Options::default().attributes(map(&new.0)?).unlimited(new.2);
         let options = if new.1 { options.netcdf() } else { options };
-        let opened = py.detach(move || File::open_hdf5(&comm, place, mode, opening, options));
-        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
+        let opened = call(py, move || File::open_hdf5(&comm, place, mode, opening, options));
+        opened.map(|file| AnyTarget::File(file).into())
     }
 
     #[staticmethod]
     fn open_npy(py: Python<'_>, comm: &Comm, place: Place, keywords: OpenKeywords) -> PyResult<Target> {
         let (options, comm) = (keywords.options(py)?, comm.0.clone());
-        let opened = py.detach(move || File::open_npy(&comm, place, options));
-        opened.map(|file| AnyTarget::File(file).into()).map_err(|error| raise(py, error))
+        let opened = call(py, move || File::open_npy(&comm, place, options));
+        opened.map(|file| AnyTarget::File(file).into())
     }
 
     fn header(&self) -> PyResult<Vec<u8>> {
@@ -509,8 +515,7 @@ pub(crate) fn save_npy(
 ) -> PyResult<Report> {
     let (added, order, comm) = (ask(added), order(order_name)?, comm.0.clone());
     let (opening, writing) = (opening.options(py)?, writing.options(py)?);
-    let saved = py.detach(move || File::save_npy(&comm, place, added, order, opening, &writing));
-    saved.map(Report).map_err(|error| raise(py, error))
+    call(py, move || File::save_npy(&comm, place, added, order, opening, &writing)).map(Report)
 }
 
 /// How an array is stored: chunks of a Zarr array, or an order (C or F) and the bytes before the first array.

@@ -1,7 +1,9 @@
 //! A rank's membership in a communicator.
 
+use crate::crew;
 use crate::driver::{Driver, Elsewhere};
 use crate::environment;
+use crate::left;
 use crate::line::{Chore, Line, Outcome};
 use crate::listing::Listings;
 use crate::planning::Plans;
@@ -16,6 +18,7 @@ use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question};
 use hyperslab_world::{Fault, FaultKind, Location, Names};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -56,6 +59,8 @@ struct Shared {
     listings: Listings,
     /// Where its machine is, if not here.
     elsewhere: Option<Elsewhere>,
+    /// Whether requests were made on it.
+    listed: AtomicBool,
 }
 
 /// Keeps a membership while its line works.
@@ -64,6 +69,24 @@ struct Keep(Arc<Shared>);
 impl AsRef<Line> for Keep {
     fn as_ref(&self) -> &Line {
         &self.0.line
+    }
+}
+
+/// A membership, as long as somebody else has it.
+pub(crate) struct Weakly(Weak<Shared>);
+
+impl Weakly {
+    pub(crate) fn upgrade(&self) -> Option<Comm> {
+        Some(Comm { shared: self.0.upgrade()?, inside: None })
+    }
+
+    /// Tells memberships apart.
+    pub(crate) fn address(comm: &Comm) -> usize {
+        Arc::as_ptr(&comm.shared) as usize
+    }
+
+    pub(crate) fn is(&self, comm: &Comm) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&comm.shared))
     }
 }
 
@@ -159,6 +182,7 @@ impl Comm {
                 attempts: Mutex::default(),
                 listings: Listings::default(),
                 elsewhere,
+                listed: AtomicBool::new(false),
             }
         });
         Comm { shared, inside: None }
@@ -296,6 +320,10 @@ impl Comm {
         &self.shared.listings
     }
 
+    pub(crate) fn weakly(&self) -> Weakly {
+        Weakly(Arc::downgrade(&self.shared))
+    }
+
     pub(crate) fn line(&self) -> &Line {
         &self.shared.line
     }
@@ -327,6 +355,10 @@ impl Comm {
 
     pub(crate) fn submit(&self, outcome: Arc<Outcome>, staged: u64, task: Box<dyn Chore>) {
         Line::submit(Keep(self.shared.clone()), outcome, staged, task);
+        crew::requests(self);
+        if !self.shared.listed.swap(true, Ordering::Relaxed) {
+            left::requests(self);
+        }
     }
 
     /// How many calls wait that could follow this one as one.
@@ -367,7 +399,8 @@ impl Comm {
 
     /// Lets all other ranks fail, at what they are at or come to next, since the program of this one ends with an error.
     pub fn end_with_error(&self, why: &str) {
-        self.without_waiting(|machine, party| {
+        let why = why.to_string();
+        self.without_waiting(move |machine, party| {
             let text = format!("rank {} ended its program with an error: {why}", party.rank());
             let fault = Fault::new(FaultKind::Peer, text).hint("look at what that rank printed");
             party.leave(machine, fault);
@@ -379,17 +412,50 @@ impl Comm {
         self.without_waiting(|machine, party| party.depart(machine));
     }
 
-    /// Acts at once, or not at all while a call is under way.
-    fn without_waiting(&self, act: impl FnOnce(&mut Machine, &mut Party)) {
-        if let Ok(mut member) = self.shared.member.try_lock() {
+    /// Acts at once, or after the requests that are under way; not at all while a call of another thread is.
+    fn without_waiting(&self, act: impl FnOnce(&mut Machine, &mut Party) + Send + 'static) {
+        if self.check_usable().is_err() {
+            return;
+        }
+        if !self.line().is_idle() {
+            let shared = self.shared.clone();
+            self.line().act_at_end(Box::new(move || {
+                let mut member = shared.member.lock().unwrap_or_else(PoisonError::into_inner);
+                let Member { machine, party, .. } = &mut *member;
+                act(machine, party);
+            }));
+        } else if let Ok(mut member) = self.shared.member.try_lock() {
             let Member { machine, party, .. } = &mut *member;
             act(machine, party);
         }
     }
 
+    /// Whether this process and thread may call on it.
+    ///
+    /// # Errors
+    /// In a child made by a fork, and in a handler of signals that interrupts a call on it.
+    pub(crate) fn check_usable(&self) -> Result<(), Fault> {
+        if self.is_interrupted() {
+            let text = "a handler of signals calls on the communicator of the call that it interrupts";
+            return Err(Fault::new(FaultKind::Invalid, text).hint("set a flag in the handler, or raise, and call then"));
+        }
+        self.line().check_process()
+    }
+
+    /// Whether this thread is in a call on it, which a handler of signals interrupts.
+    pub fn is_interrupted(&self) -> bool {
+        crew::is_in_call(self)
+    }
+
+    /// Whether a call is under way on it, or none can be made any more. Does not wait.
+    pub fn is_in_call(&self) -> bool {
+        let member = self.shared.member.try_lock();
+        member.map_or(true, |member| member.party.poisoned().is_some()) || self.line().check_process().is_err()
+    }
+
     /// Whether an earlier failure made it unusable, or this process is a child of the one that it belongs to.
     pub fn is_poisoned(&self) -> bool {
-        self.line().check_process().is_err() || self.member().party.poisoned().is_some()
+        self.check_usable().is_err() || self.member().party.poisoned().is_some()
     }
 
     /// Takes part in a collective call that this rank cannot make, so that all ranks get its error instead of waiting.
@@ -418,7 +484,7 @@ impl Comm {
     pub fn close(&self, limit: Duration) -> Result<(), crate::Error> {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
         let alone = Machine::new(Box::new(wire), Box::new(|| false));
-        self.line().check_process()?;
+        self.check_usable()?;
         let machine = {
             let mut member = self.member();
             let text = "the membership has ended: its communicator was freed, or MPI was finalised";
@@ -431,7 +497,7 @@ impl Comm {
 
     /// How long calls wait: for other ranks to arrive, for progress, for storage.
     pub fn set_limits(&self, limits: Limits) {
-        if self.line().check_process().is_ok() {
+        if self.check_usable().is_ok() {
             self.member().party.limits = limits;
         }
     }
@@ -440,7 +506,7 @@ impl Comm {
     /// unless storage does not answer within its limit.
     pub(crate) fn work_later(&self, at_once: bool, work: impl FnOnce() + Send + 'static) {
         // What a child of this process would clear up is its parent's.
-        if self.line().check_process().is_err() {
+        if self.check_usable().is_err() {
             return;
         }
         if let Some(driver) = self.driver() {
@@ -467,7 +533,7 @@ impl Comm {
 
     /// Tells this how far transfers are.
     pub fn observed_by(&self, observer: Option<Observer>) {
-        if self.line().check_process().is_ok() {
+        if self.check_usable().is_ok() {
             self.member().observer = observer;
         }
     }
@@ -479,7 +545,7 @@ impl Comm {
             return Err(Fault::new(FaultKind::Unsupported, text)
                 .hint("open it on a communicator without dedicated servers, or give a path"));
         }
-        self.line().check_process()?;
+        self.check_usable()?;
         if let Some(driver) = self.driver() {
             return driver.names(location);
         }

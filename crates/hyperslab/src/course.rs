@@ -2,6 +2,7 @@
 //! lets others see how it goes: the queue, an observer, a trace, what is learned of plans.
 
 use crate::comm::{Comm, Member, Observer};
+use crate::crew::{self, Counted};
 use crate::line::{ANY_TARGET, Line, NO_TARGET};
 use crate::recording::Noted;
 use crate::said::quoted;
@@ -13,6 +14,7 @@ use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Awaited, Limits, Party, Question, Waits, Walk, Walked};
 use hyperslab_world::{Fault, FaultKind, Names, Root, Work, World};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -34,6 +36,26 @@ struct Restoring<'a> {
 impl Drop for Restoring<'_> {
     fn drop(&mut self) {
         self.party.limits = self.limits;
+    }
+}
+
+/// The member in the hands of a call, which is counted while it lasts.
+pub(crate) struct Turn<'a> {
+    member: MutexGuard<'a, Member>,
+    _counted: Counted,
+}
+
+impl Deref for Turn<'_> {
+    type Target = Member;
+
+    fn deref(&self) -> &Member {
+        &self.member
+    }
+}
+
+impl DerefMut for Turn<'_> {
+    fn deref_mut(&mut self) -> &mut Member {
+        &mut self.member
     }
 }
 
@@ -90,12 +112,24 @@ impl Comm {
     }
 
     /// The member for a collective call. One that blocks comes after all requests before it.
-    fn settled_member(&self) -> MutexGuard<'_, Member> {
-        let member = self.member();
+    fn settled_member(&self) -> Turn<'_> {
+        let turn = self.turn();
         if !self.is_inside() {
             self.line().settle();
         }
-        member
+        turn
+    }
+
+    /// The member for a call that is counted as one of this thread.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        let counted = Counted::new(self);
+        Turn { member: self.member(), _counted: counted }
+    }
+
+    /// Ends a call, before it begins, of a thread that was told to stop while it was in none.
+    fn heed_crew(&self, machine: &mut Machine, party: &mut Party, what: &str) -> Result<(), Fault> {
+        let refused = crew::refused(machine, party, what);
+        refused.map_or(Ok(()), |fault| self.ended(machine, party, Err(fault)))
     }
 
     fn agree_by(&self, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
@@ -111,9 +145,10 @@ impl Comm {
         mut question: Question,
         agreed: impl FnOnce(&mut Machine, &mut Party, Question) -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
-        self.line().check_process().map_err(|fault| fault.context(&question.what))?;
+        self.check_usable().map_err(|fault| fault.context(&question.what))?;
         let mut member = self.settled_member();
         let Member { machine, party, .. } = &mut *member;
+        self.heed_crew(machine, party, &question.what)?;
         self.bring_failure(party, &mut question, NO_TARGET);
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, &question.what, Kind::Commit);
@@ -155,12 +190,13 @@ impl Comm {
 
     /// Carries out a collective transfer.
     pub(crate) fn transfer(&self, arguments: Arguments) -> Result<Done, Fault> {
-        self.line().check_process().map_err(|fault| fault.context(&arguments.what))?;
+        self.check_usable().map_err(|fault| fault.context(&arguments.what))?;
         if let Some(driver) = self.driver() {
             return driver.transfer(arguments);
         }
         let mut member = self.settled_member();
         let Member { machine, party, observer } = &mut *member;
+        self.heed_crew(machine, party, &arguments.what)?;
         self.heed_environment(machine, party)?;
         let mut noted = self.begin_note(machine, party, &arguments.what, Kind::Plan);
         // Only a rank that waits is told; the thread of the line must not call the user.
@@ -225,12 +261,13 @@ impl Comm {
     /// that nobody waited for is the failure of this one.
     pub(crate) fn sync_and(&self, end: End, target: u64, publish: Publish) -> Result<(), Fault> {
         let End { what, fields, sync, publishing_syncs, fault } = end;
-        self.line().check_process().map_err(|fault| fault.context(&what))?;
+        self.check_usable().map_err(|fault| fault.context(&what))?;
         if let Some(driver) = self.driver() {
             return driver.end(Question::opening(what, fields, fault), sync, publish.0);
         }
         let mut member = self.settled_member();
         let Member { machine, party, .. } = &mut *member;
+        self.heed_crew(machine, party, &what)?;
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, &what, Kind::Commit);
         let mut question = Question::opening(what.clone(), fields, fault);

@@ -22,6 +22,7 @@ mod writing;
 use crate::alone::Alone;
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
+use crate::left::{self, Unpublished};
 use crate::line::new_target;
 use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
 use crate::planning::{Shaped, Whereabouts, decided, decided_again};
@@ -129,6 +130,8 @@ pub struct File {
     last_write: Arc<AtomicU64>,
     /// On rank 0, the lock on the file itself that libraries of its format honour, where it has one.
     own_lock: OwnLock,
+    /// Of a new file, that it is not published yet.
+    unpublished: Option<Unpublished>,
 }
 
 /// A lock that is kept, if there is one.
@@ -312,6 +315,10 @@ impl File {
         let attempts = mine.map_or_else(|| Arc::new(others()), |opened| opened.attempts);
         comm.watch(&attempts);
         let phase = if mode.writes_new() { FilePhase::Hidden } else { FilePhase::There };
+        let phase = Arc::new(PhaseNow::of(phase));
+        let inside = Arc::new(Mutex::new(Contained::of(form)));
+        let unseen = { let (phase, inside) = (phase.clone(), inside.clone()); move || phase.unseen(&inside) };
+        let unpublished = left::new_file(comm, mode, (&attempts, &directory), (&name, &heard.hidden), unseen);
         Ok(File {
             comm: comm.clone(),
             target: new_target(),
@@ -324,15 +331,16 @@ impl File {
             attempts,
             proofs: heard.proofs,
             mode,
-            phase: Arc::new(PhaseNow::of(phase)),
+            phase,
             options,
-            inside: Arc::new(Mutex::new(Contained::of(form))),
+            inside,
             removed: heard.found.removed,
             unfinished: Unfinished::new(heard.found.unfinished),
             passed_over: heard.found.passed_over,
             alone: Alone::new(location),
             last_write: Arc::default(),
             own_lock: OwnLock::default(),
+            unpublished,
         })
     }
 
@@ -469,6 +477,13 @@ impl File {
     fn await_calls(&self) {
         if !self.comm.is_inside() {
             self.comm.line().drain();
+        }
+    }
+
+    /// Nothing is left to tell of: the file is closed, or was given up.
+    fn is_over(&self) {
+        if let Some(unpublished) = self.unpublished.as_ref().filter(|_| self.within.is_empty()) {
+            unpublished.end();
         }
     }
 

@@ -3,6 +3,7 @@
 //! A call that blocks waits until the line before it is empty and is carried out by its own thread. A call that does
 //! not block is left here as a job, and a thread of the line carries jobs out while there are any.
 
+use crate::crew;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard, thread, thread_local};
 use hyperslab_collective::{LocalArray, Report};
@@ -112,6 +113,8 @@ struct State {
     current: usize,
     /// How many of those that come next are to be carried out as one, which all ranks know.
     agreed: usize,
+    /// What is done once there are no jobs.
+    last: Vec<Box<dyn FnOnce() + Send>>,
     /// Whether a thread carries out jobs.
     works: bool,
     /// Failures that the user has not been told of.
@@ -124,7 +127,7 @@ struct State {
 
 impl State {
     fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && self.current == 0
+        self.jobs.is_empty() && self.current == 0 && self.last.is_empty()
     }
 }
 
@@ -136,8 +139,10 @@ pub(crate) struct Line {
     pump: Option<Pump>,
     /// Whether the user wants to stop; a question only for his own threads.
     interrupted: Mutex<Interrupted>,
-    /// Whether he said so while the thread of the line was at work.
-    stop: AtomicBool,
+    /// Number of the last request that is to stop; those behind it do not hear of that.
+    stopped: AtomicU64,
+    /// Number of the request that is being carried out.
+    running: AtomicU64,
     /// Whether the process is about to end, so that the thread of the line must touch nothing any more.
     frozen: AtomicBool,
     parked: AtomicBool,
@@ -151,7 +156,7 @@ pub(crate) struct Line {
     process: u32,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -173,7 +178,8 @@ impl Line {
             news: Condvar::new(),
             pump,
             interrupted: Mutex::new(Box::new(|| false)),
-            stop: AtomicBool::new(false),
+            stopped: AtomicU64::new(0),
+            running: AtomicU64::new(0),
             frozen: AtomicBool::new(false),
             parked: AtomicBool::new(false),
             activity: AtomicU64::new(0),
@@ -206,20 +212,37 @@ impl Line {
 
     /// Whether the user wants to stop, for one of his own threads.
     pub(crate) fn asks_user(&self) -> bool {
-        (lock(&self.interrupted))()
+        if crew::is_stopped() {
+            return true;
+        }
+        // What the user's handlers do may come here again: nothing is locked meanwhile.
+        let mut ask = std::mem::replace(&mut *lock(&self.interrupted), Box::new(|| false));
+        let stops = ask();
+        *lock(&self.interrupted) = ask;
+        stops
+    }
+
+    /// Stops requests up to this number: the one that is being carried out ends on all ranks, and so do those before it.
+    pub(crate) fn stop_through(&self, number: u64) {
+        self.stopped.fetch_max(number, Ordering::SeqCst);
+    }
+
+    /// Stops all requests that were made so far.
+    pub(crate) fn stop_all(&self) {
+        self.stop_through(self.last.load(Ordering::SeqCst));
     }
 
     /// Whether to stop, as whoever drives a call asks it now and then.
     pub(crate) fn interrupted(&self) -> bool {
         if !WORKS.with(Cell::get) {
-            return (lock(&self.interrupted))();
+            return self.asks_user();
         }
         while self.frozen.load(Ordering::Relaxed) {
             // The process ends, and with it this thread; it must be in no call of anybody's when it does.
             self.parked.store(true, Ordering::Release);
             std::thread::park();
         }
-        self.stop.swap(false, Ordering::Relaxed)
+        self.running.load(Ordering::Relaxed) <= self.stopped.load(Ordering::SeqCst)
     }
 
     /// Tells that a job progresses.
@@ -274,16 +297,32 @@ impl Line {
         started.expect("the system starts a thread");
     }
 
+    /// Does something when no job is left; nothing where the thread of the line is not at work.
+    pub(crate) fn act_at_end(&self, act: Box<dyn FnOnce() + Send>) {
+        let mut state = lock(&self.state);
+        if state.works {
+            state.last.push(act);
+        }
+    }
+
     fn work(&self) {
         loop {
             let mut state = lock(&self.state);
             let Some(first) = state.jobs.pop_front() else {
-                state.works = false;
-                return;
+                let Some(act) = state.last.pop() else {
+                    state.works = false;
+                    return;
+                };
+                state.current = 1;
+                drop(state);
+                let _ = catch_unwind(AssertUnwindSafe(act));
+                self.end(Vec::new(), Vec::new(), Vec::new());
+                continue;
             };
             let joined = std::mem::take(&mut state.agreed).clamp(1, state.jobs.len() + 1) - 1;
             let next: Vec<Job> = state.jobs.drain(..joined).collect();
             state.current = 1 + joined;
+            self.running.store(first.outcome.number, Ordering::Relaxed);
             drop(state);
             let (outcomes, staged) =
                 [&first].into_iter().chain(&next).map(|job| (job.outcome.clone(), job.staged)).unzip();
@@ -343,7 +382,8 @@ impl Line {
         }
     }
 
-    fn wait(&self, done: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    /// Waits until something is so. An interrupt of the user stops requests up to this number, for which he waits.
+    fn wait(&self, through: u64, done: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         if self.check_process().is_err() {
             return lock(&self.state);
         }
@@ -365,8 +405,8 @@ impl Line {
             }
             if asked.elapsed() >= ASK {
                 asked = Instant::now();
-                if (lock(&self.interrupted))() {
-                    self.stop.store(true, Ordering::Relaxed);
+                if self.asks_user() {
+                    self.stop_through(through);
                 }
             }
         }
@@ -374,7 +414,7 @@ impl Line {
 
     /// Waits until all calls before this one are over.
     pub(crate) fn drain(&self) {
-        drop(self.wait(State::is_empty));
+        drop(self.wait(self.last.load(Ordering::Acquire), State::is_empty));
     }
 
     /// Whether there is no call before the next one.
@@ -385,7 +425,8 @@ impl Line {
     /// Sets bytes aside for a copy. Copies share `most`; a larger one is taken alone. This waits for calls before it as
     /// far as that needs.
     pub(crate) fn admit(&self, bytes: u64, most: u64) {
-        let mut state = self.wait(|state| state.is_empty() || state.staged.saturating_add(bytes) <= most);
+        let fits = |state: &State| state.is_empty() || state.staged.saturating_add(bytes) <= most;
+        let mut state = self.wait(self.last.load(Ordering::Acquire), fits);
         state.staged += bytes;
     }
 
@@ -397,7 +438,7 @@ impl Line {
 
     /// Waits for the result of a call, or until its arrays are free. The user knows it then.
     pub(crate) fn result(&self, outcome: &Arc<Outcome>) -> Result<Finished, Fault> {
-        let mut state = self.wait(|_| outcome.known().is_some());
+        let mut state = self.wait(outcome.number, |_| outcome.known().is_some());
         let known = outcome.known().unwrap_or_else(|| self.check_process().map(|()| unreachable!("waited for")));
         if known.is_err() {
             state.failed.retain(|failed| !Arc::ptr_eq(failed, outcome));
@@ -435,6 +476,7 @@ impl Line {
     /// failures that the user was not told of, and how many calls were given up.
     pub(crate) fn finish(&self, patience: Duration) -> (Vec<Fault>, usize) {
         let (mut seen, mut since) = (self.activity.load(Ordering::Relaxed), Instant::now());
+        let mut asked = Instant::now();
         loop {
             self.pump();
             let state = lock(&self.state);
@@ -445,6 +487,12 @@ impl Line {
             let now = self.activity.load(Ordering::Relaxed);
             if now != seen {
                 (seen, since) = (now, Instant::now());
+            }
+            if asked.elapsed() >= ASK {
+                asked = Instant::now();
+                if self.asks_user() {
+                    self.stop_all();
+                }
             }
             if since.elapsed() > patience {
                 self.frozen.store(true, Ordering::Relaxed);

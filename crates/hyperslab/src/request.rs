@@ -25,6 +25,7 @@ impl Request {
     /// # Errors
     /// The same on all ranks.
     pub fn wait(&self) -> Result<(Vec<LocalArray>, Report), Error> {
+        self.comm.check_usable()?;
         Ok(self.comm.line().result(&self.outcome)?)
     }
 
@@ -32,6 +33,13 @@ impl Request {
     /// messages move only while that thread is in here, in [`Request::wait`] or in a collective call.
     pub fn test(&self) -> bool {
         self.comm.line().is_over(&self.outcome)
+    }
+}
+
+impl Request {
+    /// Ends it on all ranks, unless it is over, as an interrupt does that meets it in [`Request::wait`].
+    pub fn stop(&self) {
+        self.comm.line().stop_through(self.outcome.number);
     }
 }
 

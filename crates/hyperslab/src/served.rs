@@ -17,7 +17,7 @@ impl Comm {
     /// # Errors
     /// When the service breaks off: a rank is lost, or was interrupted.
     pub fn serve(&self) -> Result<(), crate::Error> {
-        let mut member = self.member();
+        let mut member = self.turn();
         let Member { machine, party, .. } = &mut *member;
         loop {
             let question = Question { what: "waiting for clients".into(), ..Question::default() };
@@ -102,7 +102,7 @@ impl Comm {
         if self.is_poisoned() {
             return before;
         }
-        let mut member = self.member();
+        let mut member = self.turn();
         let Member { machine, party, .. } = &mut *member;
         let question = Question::opening("end of the service of dedicated servers", Vec::new(), None);
         party.agree(machine, question, || Ok(served::end()))?;
@@ -111,7 +111,7 @@ impl Comm {
 
     /// Leaves without ending the service, since this rank cannot go on: all other ranks get this as their error.
     pub fn leave_service(&self, why: &str) {
-        let mut member = self.member();
+        let mut member = self.turn();
         let Member { machine, party, .. } = &mut *member;
         if party.poisoned().is_none() {
             let fault = Fault::new(FaultKind::Peer, format!("a rank left its dedicated servers: {why}"));

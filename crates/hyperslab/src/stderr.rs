@@ -1,5 +1,5 @@
 //! What is told on the error output: explanations of transfers as they happen, for programs whose code nobody wants to touch,
-//! and what is wrong with the profile.
+//! what is wrong with the profile, and what programs leave undone.
 
 use crate::environment::Explaining;
 use hyperslab_collective::Report;
@@ -58,6 +58,11 @@ fn long(report: &Report, planning_ns: u64, predicted: f64) {
 /// Tells of what is wrong.
 pub(crate) fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| print(&format!("warning: {warning}\n")));
+}
+
+/// Tells of what a program leaves undone.
+pub(crate) fn left(text: &str) {
+    print(&format!("{text}\n"));
 }
 
 fn print(text: &str) {

@@ -80,7 +80,9 @@ impl EndOfCall<'_> {
         }
         self.inbox.pongs.clear();
         (1..self.size).for_each(|rank| world.transport().signal(rank, vec![tag::PING]));
-        Closing::Asked(fault, arriving, now + nanos(grace(self.limits)))
+        // Of a rank whose program has ended nobody need find out whether it is there.
+        let patience = if fault.kind == FaultKind::Peer { Duration::ZERO } else { grace(self.limits) };
+        Closing::Asked(fault, arriving, now + nanos(patience))
     }
 
     /// Goes on with it; gives the failure once it has ended.

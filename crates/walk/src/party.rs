@@ -363,7 +363,7 @@ impl Party {
             return Some(Closing::Over(fault));
         }
         if world.clock().interrupted() {
-            let text = format!("{}: interrupted by the user on rank {}", self.what, self.rank);
+            let text = format!("{}: interrupted by a signal on rank {}", self.what, self.rank);
             return Some(self.ending().begin(world, Fault::new(FaultKind::Interrupted, text), None));
         }
         if watch.lost.is_some_and(|since| now - since > nanos(self.limits.progress) / 4) {
@@ -504,10 +504,10 @@ impl Party {
         if self.poisoned.is_some() || self.size == 1 {
             return;
         }
-        for neighbour in self.tree().children().chain(self.tree().parent()) {
-            world.transport().signal(neighbour, vec![tag::GONE]);
-        }
-        self.wait(world, Duration::from_millis(5), |_| false);
+        let neighbours = self.tree().children().chain(self.tree().parent());
+        neighbours.for_each(|neighbour| world.transport().signal(neighbour, vec![tag::GONE]));
+        let is_here = world.transport().is_one_process();
+        self.wait(world, Duration::from_millis(5), |_| is_here);
     }
 
     /// Ends a call that reached a limit or was interrupted, once rank 0 has released its locks: the other ranks return only

@@ -21,6 +21,7 @@ from hyperslab.batch import Batch
 from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
 from hyperslab.distribution import Distribution
+from hyperslab.ending import finalize
 from hyperslab.errors import (
     BusyError,
     CorruptError,
@@ -106,6 +107,7 @@ __all__ = [
     "__version__",
     "dedicate",
     "explain",
+    "finalize",
     "load_npy",
     "machines",
     "open",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -13,6 +13,7 @@ from hyperslab import _core
 from hyperslab._local import describe, describe_all, describe_each
 from hyperslab._log import again, called, listener
 from hyperslab._scalars import fill_json, json_of
+from hyperslab._signals import quietly, travels
 from hyperslab._types import type_code, type_of
 from hyperslab._values import unfit
 from hyperslab.distribution import Distribution
@@ -150,7 +151,7 @@ class attending:  # noqa: N801 (it reads as what it does; a class, since a gener
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Attend the next call of the others with the failure."""
-        if isinstance(error, Exception) and not self._is_known(error):
+        if isinstance(error, Exception) and not self._is_known(error) and not travels(error):
             raise self._comm.attend(self._what, unready(error)) from error
         if isinstance(error, InvalidError) and not _says(error, self._what):
             raise _asked(error, self._what) from error.__cause__
@@ -247,7 +248,7 @@ def end(core: _core.Target, error: BaseException | None) -> None:
     elif getattr(error, "_collective", False):
         core.discard()
     else:
-        with suppress(Exception):
+        with quietly():
             core.close(f"{type(error).__name__}: {error}")
 
 

@@ -214,9 +214,9 @@ class Moving:
             asks, given = self._prepare_write(name, array, dist, options)
             core = self._core.write_later(asks, given, bool(staged))
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._core, self._comm, what, error)
+            return failed(self._core, what, error)
         self._changes.count += 1
-        return Request(core, self._comm, self._done)
+        return Request(core, self._done)
 
     def _done(self, report: Report) -> Report:
         """Note that a request is over, which may have changed what is open."""
@@ -472,8 +472,8 @@ class Moving:
             targets, given = self._prepare_read(name, dist, out, options)
             core = self._core.read_later(list(targets), given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._core, self._comm, what, error)
-        return Request(core, self._comm, lambda _report: targets[name] if isinstance(name, str) else targets)
+            return failed(self._core, what, error)
+        return Request(core, lambda _report: targets[name] if isinstance(name, str) else targets)
 
     def _prepare_read(
         self, name: Any, dist: Any, out: Any, options: _options.ReadOptions, *, blocks: bool = False

@@ -9,6 +9,7 @@ from typing import Any
 from hyperslab import _core
 from hyperslab._calls import Ownership, RawSection, SectionLike, describe_each, held, holding, sectioned
 from hyperslab._indexing import expanded
+from hyperslab._signals import travels
 from hyperslab._types import native
 from hyperslab.array import ArrayInfo
 from hyperslab.distribution import Distribution
@@ -97,7 +98,9 @@ def _fresh(name: Any, dist: Any, info: Callable[[str], ArrayInfo], rank: int) ->
         if len(types) < len(names) or any(kind.kind not in "biufc" for kind in types.values()):
             return None
         each = {one: dist.empty(rank, native(kind)) for one, kind in types.items()}
-    except Exception:  # noqa: BLE001 (as above)
+    except Exception as error:
+        if travels(error):
+            raise
         return None
     return each if names is name else each[name]
 

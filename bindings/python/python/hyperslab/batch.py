@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from hyperslab import _options
+from hyperslab import _core, _options
 from hyperslab._calls import calling, run, told, unready
+from hyperslab._signals import quietly
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from hyperslab import _core
     from hyperslab._calls import Ownership
     from hyperslab._moving import Moving, Report
 
-__all__ = ["Batch"]
+__all__ = ["Batch", "gathering"]
+
+#: Those that have gathered something and are not over.
+gathering: weakref.WeakSet[Batch] = weakref.WeakSet()
 
 
 class Batch:
@@ -28,6 +31,7 @@ class Batch:
         self._gathered: list[tuple[list[_core._Ask], _core._WriteKeywords]] = []
         self._names: list[str] = []
         self._is_over = False
+        self._undone: _core.Undone | None = None
         #: What was chosen and what it cost, once the batch is over.
         self.report: Report | None = None
 
@@ -57,6 +61,10 @@ class Batch:
                 message = "the batch is over: its writes have been carried out, or given up"
                 raise RuntimeError(message)
             _options.check("write", options, _options.WriteOptions)
+            if self._undone is None:
+                what = told("batch of", name, f"to '{group.path}'")
+                self._undone = _core.Undone(f"{what} was never closed: nothing that it gathered is written")
+                gathering.add(self)
             self._gathered.append(group._prepare_write(name, array, dist, options))
             self._names.extend([name] if isinstance(name, str) else map(str, name))
 
@@ -64,7 +72,7 @@ class Batch:
         """Carry out what was gathered, all of it or nothing. Collective."""
         if self._is_over:
             return
-        self._is_over = True
+        self._leave()
         gathered, self._gathered = self._gathered, []
         group = self._group
         if gathered:
@@ -74,6 +82,24 @@ class Batch:
             # Whoever gathered something is told that others did not.
             with calling(group._comm, self._what()):
                 group._core.flush(publishes=False)
+
+    def _leave(self) -> None:
+        """Nothing is left to tell of."""
+        self._is_over = True
+        gathering.discard(self)
+        if self._undone is not None:
+            self._undone.end()
+
+    def end_alone(self) -> None:
+        """Carry it out at the end of the program, where no other rank takes part."""
+        if self._group._comm.size > 1:
+            return
+        ended = "it was carried out at the end of the program"
+        try:
+            self.close()
+        except Exception as error:  # noqa: BLE001 (it is told)
+            ended = f"it could not be carried out at the end of the program: {error}"
+        _core.tell_left(f"{self._what()} was never closed; {ended}")
 
     def _what(self) -> str:
         return told("batch of", self._names, f"to '{self._group.path}'")
@@ -89,9 +115,9 @@ class Batch:
         if error is None:
             self.close()
             return
-        self._is_over = True
+        self._leave()
         self._gathered = []
         if not getattr(error, "_collective", False):
             left = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
-            with suppress(Exception):
+            with quietly():
                 self._group._comm.attend(self._what(), unready(left))

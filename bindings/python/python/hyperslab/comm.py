@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from hyperslab import _core
+from hyperslab._thread_ranks import Meeting, stop
 from hyperslab._values import unfit, whole_number
 
 __all__ = ["ThreadComm", "release", "threads"]
@@ -64,19 +65,37 @@ class _Divided:
             return part
 
 
+class Barrier(Protocol):
+    """Where threads wait for each other."""
+
+    def wait(self) -> Any:
+        """Wait for all."""
+        ...
+
+
 class ThreadComm:
     """One of several threads of this process that stand in for ranks; made by `threads`."""
 
-    def __init__(self, core: _core.Comm, barrier: threading.Barrier, divided: _Divided | None = None) -> None:
+    def __init__(self, core: _core.Comm, barrier: Barrier, divided: _Divided | None = None) -> None:
         self._core = core
         self._barrier = barrier
         self._divided = _Divided() if divided is None else divided
         self._divisions = 0
+        self._parts: list[_core.Comm] = []
 
     def _divide(self, servers: list[int]) -> _core.Comm:
         """The same threads, some of which serve the others: this rank's part. All threads call it alike."""
         self._divisions += 1
-        return self._divided.part(self._divisions, self.rank, self.size, servers)
+        part = self._divided.part(self._divisions, self.rank, self.size, servers)
+        self._parts.append(part)
+        return part
+
+    def _end(self, why: str) -> None:
+        """Tell those who wait for this rank, or come to, that it has ended."""
+        if isinstance(self._barrier, Meeting):
+            self._barrier.leave(why)
+        for core in (self._core, *self._parts):
+            core.depart()
 
     @property
     def rank(self) -> int:
@@ -104,7 +123,10 @@ class ThreadComm:
 def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     """Run ``function(comm)`` on `size` threads of this process, as ranks of one communicator.
 
-    Requests that a rank has not waited for are waited for at its end.
+    Requests that a rank has not waited for are waited for at its end. A rank that returns or raises while others wait
+    for it lets them fail at once, with a `PeerError` that names it. What a handler of signals raises in the thread that
+    waits here (such as Ctrl-C) ends the calls of all ranks with `InterruptedError`, and then travels on. Ranks that are
+    in no call are waited for a second, and all their further calls fail.
 
     Returns
     -------
@@ -123,32 +145,39 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     [0, 10, 20]
     """
     cores = _core.Comm.threads(whole_number(size, "size", 1))
-    barrier = threading.Barrier(size)
-    divided = _Divided()
+    meeting, divided, crew = Meeting(size), _Divided(), _core.Crew()
     results: list[Any] = [None] * size
     failures: list[BaseException | None] = [None] * size
 
     def run(rank: int) -> None:
+        crew.join()
+        comm = ThreadComm(cores[rank], meeting, divided)
+        ended = f"rank {rank} ended its program without this call"
         try:
-            results[rank] = function(ThreadComm(cores[rank], barrier, divided))
+            results[rank] = function(comm)
             # Requests end with their rank; what went wrong in one that nobody waited for is not lost.
             for error in cores[rank].finish(math.inf)[0]:
                 raise error
         except BaseException as error:  # noqa: BLE001 (raised again below, on the caller's thread)
             failures[rank] = error
-            barrier.abort()
-            # What all ranks have already is no news; a broken barrier is the failure of another.
-            if not isinstance(error, threading.BrokenBarrierError) and not getattr(error, "_collective", False):
+            if not getattr(error, "_collective", False) and not meeting.broke(error):
+                ended = f"rank {rank} ended its program with an error: {_told(error)}"
                 cores[rank].leave(_told(error))
+        # Who waits for this rank, or comes to, hears of its end at once.
+        comm._end(ended)
 
     workers = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(size)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    # A broken barrier is what a failure on another thread looks like.
-    real = [error for error in failures if error is not None and not isinstance(error, threading.BrokenBarrierError)]
-    for error in real or [error for error in failures if error is not None]:
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    except BaseException:
+        stop(crew, meeting, [worker for worker in workers if worker.ident is not None])
+        raise
+    # Of ranks that heard of another's failure in a barrier, the other's is the one to show.
+    raised = [error for error in failures if error is not None]
+    for error in [error for error in raised if not meeting.broke(error)] or raised:
         raise error
     return results
 
@@ -275,7 +304,7 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
     if not _keyval:
         _keyval.append(mpi.Comm.Create_keyval(delete_fn=_drop))
     member = comm.Get_attr(_keyval[0])
-    if member is None or member.poisoned:
+    if member is None or (member.poisoned and not member.interrupted):
         member = _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds))
         comm.Set_attr(_keyval[0], member)
         _watch(member)

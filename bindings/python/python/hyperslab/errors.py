@@ -101,7 +101,7 @@ class CorruptError(Error):
 
 
 class InterruptedError(Error):  # noqa: A001
-    """Another rank was interrupted by its user."""
+    """Another rank was interrupted by a signal, such as Ctrl-C."""
 
 
 class UnsupportedError(Error, NotImplementedError):

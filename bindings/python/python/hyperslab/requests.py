@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from hyperslab import _core
 from hyperslab._calls import unready
+from hyperslab._signals import travels
 
 __all__ = ["Request", "wait_all"]
 
@@ -18,9 +15,6 @@ T = TypeVar("T")
 
 #: Seconds without any progress after which a program that ends gives up requests that nobody waited for.
 EXIT_SECONDS = 10.0
-
-#: Memberships with requests; those that still have some when the program ends are waited for.
-_with_requests: weakref.WeakSet[_core.Comm] = weakref.WeakSet()
 
 
 class Request(Generic[T]):
@@ -32,13 +26,13 @@ class Request(Generic[T]):
     call of this package.
 
     A request that fails and is dropped without `wait` makes the next collective call fail; closing the store or
-    publishing the step that it belongs to fails, too, if nobody has waited for it.
+    publishing the step that it belongs to fails, too, if nobody has waited for it. At the end of the program `finalize`
+    tells it.
     """
 
-    def __init__(self, core: _core.Request, comm: _core.Comm, result: Callable[[_core.Report], T]) -> None:
+    def __init__(self, core: _core.Request, result: Callable[[_core.Report], T]) -> None:
         self._core = core
         self._result = result
-        _with_requests.add(comm)
 
     def wait(self) -> T:
         """Wait for the end, and return what the blocking call returns. Local; may be called again.
@@ -75,13 +69,15 @@ class _Known(Request[Any]):
         return "<Request over>"
 
 
-def failed(target: _core.Target, comm: _core.Comm, what: str, error: Exception) -> Request[Any]:
+def failed(target: _core.Target, what: str, error: Exception) -> Request[Any]:
     """A request that fails on all ranks, since this one cannot make the call."""
+    if travels(error):
+        raise error
     if getattr(error, "_collective", False):
         # All ranks have met in the call that raised it.
         return _Known(error)
     core = target.attend_later(what, unready(error))
-    return Request(core, comm, lambda report: report)
+    return Request(core, lambda report: report)
 
 
 def wait_all(requests: Iterable[Request[Any]]) -> list[Any]:
@@ -106,22 +102,10 @@ def wait_all(requests: Iterable[Request[Any]]) -> list[Any]:
     for request in list(requests):
         try:
             results.append(request.wait())
-        except Exception as error:  # noqa: BLE001 (the first is raised below)
+        except Exception as error:
+            if travels(error):
+                raise
             errors.append(error)
     if errors:
         raise errors[0]
     return results
-
-
-def _finish() -> None:
-    for comm in list(_with_requests):
-        failures, given_up = comm.finish(EXIT_SECONDS)
-        for failure in failures:
-            print(f"hyperslab: a request that was not waited for failed: {failure}", file=sys.stderr)
-        if given_up:
-            print(f"hyperslab: {given_up} request(s) were given up at the end of the program", file=sys.stderr)
-
-
-atexit.register(_finish)
-# A forked child has the requests, but not the threads that carry them out.
-os.register_at_fork(after_in_child=_with_requests.clear)

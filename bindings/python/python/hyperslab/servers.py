@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab import _core
 from hyperslab._calls import attending
+from hyperslab._signals import quietly
 from hyperslab.comm import CLOSE_SECONDS, CONNECT_SECONDS, ThreadComm, connect
 from hyperslab.errors import InvalidError, PoisonedError
 
@@ -215,10 +216,8 @@ class ServedComm:
         if error is None:
             self.close()
         elif getattr(error, "_collective", False) and not isinstance(error, PoisonedError):
-            try:
+            with quietly():
                 self.close()
-            except Exception:  # noqa: BLE001 (the error that is raised already is the one to show)
-                return
         else:
             self._leave(f"{type(error).__name__}: {error}")
 

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from hyperslab import _core
 from hyperslab._calls import calling
+from hyperslab._signals import quietly
 from hyperslab.group import Group
 
 __all__ = ["Step", "Steps"]
@@ -36,10 +37,8 @@ class Step(Group):
         if getattr(error, "_collective", False):
             self._core.discard()
             return
-        try:
+        with quietly():
             self._core.close(f"{type(error).__name__}: {error}")
-        except Exception:  # noqa: BLE001 (the program's own error is the one to show)
-            return
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

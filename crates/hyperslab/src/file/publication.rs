@@ -34,11 +34,7 @@ impl File {
 
     /// Whether there is something that the next publication lets others see.
     fn has_unseen(&self) -> bool {
-        match self.phase.get() {
-            FilePhase::Hidden => true,
-            FilePhase::Gathering => self.inside().changed,
-            FilePhase::There => false,
-        }
+        self.phase.unseen(&self.inside).is_some()
     }
 
     /// Waits for all requests; of a new file, makes visible what is whole. What is written to a step stays hidden until the step
@@ -195,6 +191,7 @@ impl File {
         let at_once = if new { self.attempts.at_once_durable(1) } else { self.attempts.at_once(1) };
         let publish = if self.mode.writes() { Publish::by(at_once, work) } else { Publish::nothing() };
         let result = self.comm.sync_and(end, self.target, publish);
+        self.is_over();
         drop(self.own_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.attempts.is_done();
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
@@ -206,6 +203,7 @@ impl File {
     /// Ends a new file that was never published, on rank 0, and what of one that was is not seen. Where nobody knows who still
     /// writes, nobody will use its name.
     pub(super) fn given_up(&self) {
+        self.is_over();
         if self.within.is_empty() && self.mode.writes_new() && self.comm.rank() == 0 && !self.comm.is_poisoned() {
             self.attempts.is_done();
             let attempts = self.attempts.clone();

@@ -60,7 +60,7 @@ impl File {
 
     /// Refuses to read alone what requests of this program are writing.
     pub(super) fn check_settled(&self) -> Result<(), Error> {
-        self.comm.line().check_process()?;
+        self.comm.check_usable()?;
         if self.comm.line().is_under_way(self.last_write.load(Ordering::Relaxed)) {
             let text = format!("'{}' is being written by a request that is under way", self.path().display());
             let hint = "wait for the request; what dedicated servers still write is read by a collective call";

@@ -4,6 +4,7 @@ use super::File;
 use super::edit::Edit;
 use crate::course::{End, Publish};
 use crate::error::Error;
+use crate::left::{self, Unpublished};
 use crate::said::{self, NOT_GIVEN, quoted};
 use hyperslab_collective::naming::check_name;
 use hyperslab_format::zarr::{AttributeEdit, Map, Value};
@@ -20,9 +21,20 @@ pub struct FileStep {
     above: String,
     name: String,
     attributes: Arc<Mutex<Map<String, Value>>>,
+    unpublished: Option<Unpublished>,
 }
 
 impl File {
+    /// Whether it is the file itself, not a group of it. Local.
+    pub fn is_whole(&self) -> bool {
+        self.within.is_empty()
+    }
+
+    /// Of a new file or a group of it, that it is not closed yet. Local.
+    pub fn unpublished(&self) -> Option<&Unpublished> {
+        self.unpublished.as_ref()
+    }
+
     /// Starts a step of the file, or of this group of it. Collective. `hooked` says whether this rank will do something of its
     /// own between [`FileStep::sync`] and [`FileStep::publish`], which must be so on all ranks.
     ///
@@ -40,7 +52,15 @@ impl File {
         let fields = [fields, said::attributes(&attributes, " of the step")].concat();
         self.edit(what, fields, &Edit::Begin(self.in_file(name)))?;
         let (above, name) = (self.within.clone(), name.to_string());
-        Ok(FileStep { group: self.inner(&name), above, name, attributes: Arc::new(Mutex::new(attributes)) })
+        let lies = "in the file, where no reader sees it".to_string();
+        let unpublished = left::step(&self.comm, None, format!("step '{name}' of '{}'", self.path().display()), lies);
+        Ok(FileStep {
+            group: self.inner(&name),
+            above,
+            name,
+            attributes: Arc::new(Mutex::new(attributes)),
+            unpublished,
+        })
     }
 
     /// Names of the published steps, in the order of the file. Local.
@@ -107,6 +127,7 @@ impl FileStep {
                 false => file.edit(what, fields, &edit),
             }
         });
+        self.is_over();
         published.inspect_err(|error| {
             if !error.is_unsynced() {
                 self.given_up()
@@ -135,7 +156,18 @@ impl FileStep {
         self.given_up();
     }
 
+    /// That it is not published yet. Local.
+    pub fn unpublished(&self) -> Option<&Unpublished> {
+        self.unpublished.as_ref()
+    }
+
+    /// Nothing is left to tell of.
+    fn is_over(&self) {
+        self.unpublished.iter().for_each(Unpublished::end);
+    }
+
     fn given_up(&self) {
+        self.is_over();
         self.above().has_edited(&Edit::GiveUp(self.above().in_file(&self.name)));
     }
 }

@@ -85,7 +85,7 @@ impl Store {
     /// # Errors
     /// This rank's own.
     pub fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
-        self.comm.line().check_process()?;
+        self.comm.check_usable()?;
         self.check_settled(name)?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
@@ -98,7 +98,7 @@ impl Store {
     /// # Errors
     /// This rank's own, as those of [`Store::read_local`].
     pub fn look_local(&self, name: &str) -> Result<ArrayInfo, Error> {
-        self.comm.line().check_process()?;
+        self.comm.check_usable()?;
         self.check_settled(name)?;
         Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
     }

@@ -5,6 +5,7 @@ use super::editing::of_step;
 use super::{METADATA_KEY, Store, below};
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
+use crate::left::{self, Unpublished};
 use crate::line::new_target;
 use crate::listing::Listing;
 use crate::said::{self, NOT_GIVEN, quoted};
@@ -30,6 +31,7 @@ pub struct Step {
     sync: bool,
     /// Of the group that it is a step of, and its name there.
     above: (Listing, String),
+    unpublished: Option<Unpublished>,
 }
 
 impl Store {
@@ -84,7 +86,10 @@ impl Store {
             ..self.clone()
         };
         let above = (self.listing.clone(), name.to_string());
-        Ok(Step { group, at, hidden, sync: self.options.durable, above })
+        let lies = format!("in '{}' until the store is closed or opened to write", self.directory().full(&hidden));
+        let unpublished =
+            left::step(&self.comm, Some(&self.attempts), format!("step '{at}' of '{}'", self.home().shown()), lies);
+        Ok(Step { group, at, hidden, sync: self.options.durable, above, unpublished })
     }
 }
 
@@ -108,11 +113,22 @@ impl Step {
 
     /// Removes what was never published, on rank 0. Where nobody knows who still writes, it stays until the root ends.
     fn given_up(&self) {
+        self.is_over();
         if self.group.comm.rank() > 0 || self.group.comm.is_poisoned() {
             return;
         }
         let (attempts, hidden) = (self.group.attempts.clone(), self.hidden.clone());
         self.group.comm.work_later(self.group.attempts.at_once(1), move || attempts.discard(&hidden));
+    }
+
+    /// That it is not published yet. Local.
+    pub fn unpublished(&self) -> Option<&Unpublished> {
+        self.unpublished.as_ref()
+    }
+
+    /// Nothing is left to tell of.
+    fn is_over(&self) {
+        self.unpublished.iter().for_each(Unpublished::end);
     }
 
     fn end(&self, what: &str, called: &str) -> End {
@@ -174,6 +190,7 @@ impl Step {
             synced.and(dropped)
         });
         let result = self.group.comm.sync_and(end, self.group.target, work);
+        self.is_over();
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             self.given_up();
         } else {

@@ -1,0 +1,155 @@
+//! Stopping the calls of other threads, for the one that waits for them.
+//!
+//! An interrupt belongs to the thread that gets it, and to the call that this thread is in. Other threads are stopped by it only if
+//! they work for that one: such as the ranks that are threads, for whose end it waits.
+
+use crate::comm::{Comm, Weakly};
+use crate::line::lock;
+use hyperslab_walk::Party;
+use hyperslab_world::{Fault, FaultKind, World};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+thread_local! {
+    /// The crew that this thread belongs to.
+    static MINE: RefCell<Option<Crew>> = const { RefCell::new(None) };
+    /// On which memberships this thread is in calls: in several, if handlers of signals make calls.
+    static CALLS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Threads that work for one which waits for them. Their calls stop when it says so, those of no other thread do.
+#[derive(Clone)]
+pub struct Crew(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    stopped: AtomicBool,
+    /// Calls that its threads are in.
+    calls: AtomicUsize,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Memberships on which its threads have made requests.
+    comms: Vec<Weakly>,
+    /// Crews of its threads.
+    below: Vec<Weak<Shared>>,
+}
+
+impl Default for Crew {
+    fn default() -> Crew {
+        Crew::new()
+    }
+}
+
+impl Crew {
+    /// One that works for this thread, and stops with it where this thread belongs to a crew itself.
+    pub fn new() -> Crew {
+        let crew = Crew(Arc::default());
+        if let Some(above) = mine() {
+            lock(&above.0.known).below.push(Arc::downgrade(&crew.0));
+            crew.0.stopped.store(above.is_stopped(), Ordering::SeqCst);
+        }
+        crew
+    }
+
+    /// This thread belongs to it from now on.
+    pub fn join(&self) {
+        MINE.with(|mine| *mine.borrow_mut() = Some(self.clone()));
+    }
+
+    /// Ends the calls that its threads are in, or come to, and their requests, as an interrupt does.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.stopped.load(Ordering::SeqCst)
+    }
+
+    /// Whether one of its threads is in a call, or a request of theirs is under way.
+    pub fn is_at_work(&self) -> bool {
+        self.0.is_at_work()
+    }
+}
+
+impl Shared {
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        let known = lock(&self.known);
+        known.comms.iter().filter_map(Weakly::upgrade).for_each(|comm| comm.line().stop_all());
+        known.below.iter().filter_map(Weak::upgrade).for_each(|crew| crew.stop());
+    }
+
+    fn is_at_work(&self) -> bool {
+        if self.calls.load(Ordering::SeqCst) > 0 {
+            return true;
+        }
+        let known = lock(&self.known);
+        known.comms.iter().filter_map(Weakly::upgrade).any(|comm| !comm.line().is_idle())
+            || known.below.iter().filter_map(Weak::upgrade).any(|crew| crew.is_at_work())
+    }
+}
+
+fn mine() -> Option<Crew> {
+    MINE.try_with(|mine| mine.borrow().clone()).ok().flatten()
+}
+
+/// Whether this thread shall stop.
+pub(crate) fn is_stopped() -> bool {
+    MINE.try_with(|mine| mine.borrow().as_ref().is_some_and(Crew::is_stopped)).unwrap_or(false)
+}
+
+/// This thread has made a request on this membership.
+pub(crate) fn requests(comm: &Comm) {
+    let Some(crew) = mine() else { return };
+    let mut known = lock(&crew.0.known);
+    if !known.comms.iter().any(|one| one.is(comm)) {
+        known.comms.retain(|one| one.upgrade().is_some());
+        known.comms.push(comm.weakly());
+    }
+    drop(known);
+    if crew.is_stopped() {
+        comm.line().stop_all();
+    }
+}
+
+/// Whether this thread is in a call on this membership.
+pub(crate) fn is_in_call(comm: &Comm) -> bool {
+    CALLS.try_with(|calls| calls.borrow().contains(&Weakly::address(comm))).unwrap_or(false)
+}
+
+/// A call that this thread is in.
+pub(crate) struct Counted(Option<Crew>);
+
+impl Counted {
+    pub(crate) fn new(comm: &Comm) -> Counted {
+        CALLS.with(|calls| calls.borrow_mut().push(Weakly::address(comm)));
+        let crew = mine();
+        if let Some(crew) = &crew {
+            crew.0.calls.fetch_add(1, Ordering::SeqCst);
+        }
+        Counted(crew)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        CALLS.with(|calls| calls.borrow_mut().pop());
+        if let Some(crew) = &self.0 {
+            crew.0.calls.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Ends a call of a thread that shall stop, on all ranks, before it begins.
+pub(crate) fn refused(world: &mut dyn World, party: &mut Party, what: &str) -> Option<Fault> {
+    if !is_stopped() || party.poisoned().is_some() {
+        return None;
+    }
+    let fault = Fault::new(FaultKind::Interrupted, format!("{what}: interrupted by a signal on rank {}", party.rank()));
+    party.leave(world, fault.clone());
+    Some(fault)
+}

@@ -1,0 +1,249 @@
+"""Signals: what a handler raises comes out of the call that it meets, as it is, and of no other.
+
+By hand, more cases of each way:
+
+    python tests/python/test_interrupts.py --cases 1000 --seed 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fault_library import quick_directory
+from interrupt_cases import ALONE, BESIDE, THREADS, campaign
+from mpi_launch import printed, running
+from test_faults import seed_of_this_run
+
+#: Cases in the ordinary tests: of one process, and of ranks of MPI.
+CASES, MPI_CASES = 24, 12
+RANKS = 4
+
+
+def in_this_process(count: int, seed: int, ways: list[str]) -> dict[str, Any]:
+    """The same in a process of its own, since signals are sent to it."""
+    program = f"import json, sys, pathlib; from interrupt_cases import campaign; print(json.dumps(campaign({count}, {seed}, {ways!r}, pathlib.Path(sys.argv[1]))))"  # noqa: E501
+    with quick_directory() as directory:
+        path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(directory)],
+            env=os.environ | {"PYTHONPATH": path, "PYTHONFAULTHANDLER": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60 + 20 * count,
+        )
+    assert done.returncode == 0, f"HYPERSLAB_SEED={seed}: {done.stderr[-4000:]}"
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def by_mpi(count: int, seed: int) -> dict[str, Any]:
+    """The same of ranks of MPI."""
+    with quick_directory() as directory, running(RANKS, "interrupted", directory, count, seed) as (process, output):
+        status = process.wait(60 + 20 * count)
+        assert status == 0, f"HYPERSLAB_SEED={seed}: {printed(output)[-4000:]}"
+        told: dict[str, Any] = json.loads((directory / "told.json").read_text())
+        return told
+
+
+def check(told: dict[str, Any], seed: int) -> None:
+    """Nothing may have gone wrong."""
+    some = "\n".join(json.dumps(each) for each in told["wrong"][:10])
+    assert not told["wrong"], f"HYPERSLAB_SEED={seed}: {len(told['wrong'])} of {told['cases']} went wrong:\n{some}"
+
+
+def test_each_signal_reaches_the_call_that_it_meets() -> None:
+    seed = seed_of_this_run()
+    check(in_this_process(CASES, seed, [ALONE, BESIDE, THREADS]), seed)
+
+
+@pytest.mark.mpi
+def test_each_signal_reaches_the_rank_that_it_meets() -> None:
+    seed = seed_of_this_run()
+    check(by_mpi(MPI_CASES, seed), seed)
+
+
+def program(text: str, *arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a program."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import os, signal, sys, threading, time\nimport numpy as np, hyperslab as hs\n" + text]
+        + [str(each) for each in arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == status, (done.stdout, done.stderr)
+    return done
+
+
+#: A handler of the program's own, and a signal soon.
+HANDLER = """
+class Stop(Exception):
+    pass
+
+error = Stop("enough")
+
+def handler(*_):
+    raise error
+
+def soon(number, seconds=0.3):
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), number)).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "ranks"), [(signal.SIGTERM, 1), (signal.SIGALRM, 3), (signal.SIGUSR1, 4), (signal.SIGINT, 4)]
+)
+def test_what_a_handler_raises_travels_as_it_is(number: int, ranks: int, tmp_path: Path) -> None:
+    """While others do not come; one rank waits for all of them."""
+    done = program(
+        HANDLER
+        + f"""
+signal.signal({number}, handler)
+ended = []
+
+def one(comm):
+    dist = hs.Distribution.block((480_000,), {ranks})
+    try:
+        with hs.open(sys.argv[1], "w", comm=comm, durable=False) as store:
+            while True:
+                store.write("a", np.ones(480_000 // {ranks}), dist, overwrite=True)
+    except BaseException as caught:
+        ended.append(type(caught).__name__)
+        raise
+
+soon({number})
+try:
+    one(None) if {ranks} == 1 else hs.threads({ranks}, one)
+except BaseException as caught:
+    print(caught is error, sorted(set(ended)))
+""",
+        tmp_path / "a.zarr",
+    )
+    expected = "['Stop']" if ranks == 1 else "['InterruptedError']"
+    assert done.stdout == f"True {expected}\n", done.stderr
+
+
+def test_ranks_of_threads_have_ended_when_the_main_thread_goes_on(tmp_path: Path) -> None:
+    """Nothing is overwritten behind its back, neither by calls nor by requests, nor by openings of one rank."""
+    done = program(
+        HANDLER
+        + """
+def one(comm):
+    dist = hs.Distribution.block((3 * 50_000,), comm.size)
+    mine = hs.open(f"{sys.argv[1]}/{comm.rank}.zarr", "w", comm=None, durable=False)
+    with hs.open(sys.argv[1] + "/a.zarr", "w", comm=comm, durable=False) as store:
+        store.write("a", np.zeros(50_000), dist)
+        mine.write("a", np.zeros(50_000))
+        for number in range(1_000_000):
+            requests.append(store.iwrite("a", np.full(50_000, float(number)), dist, section=slice(0, 150_000)))
+            mine.write("a", np.full(50_000, float(number)), section=slice(0, 50_000))
+
+requests = []
+soon(signal.SIGINT, 0.5)
+try:
+    hs.threads(3, one)
+except KeyboardInterrupt:
+    pass
+look = lambda: [hs.open(f"{sys.argv[1]}/{name}.zarr", comm=None).read("a").sum() for name in ("a", 0, 1, 2)]
+before = look()
+time.sleep(0.5)
+print(look() == before, threading.active_count(), all(request.test() for request in requests))
+""",
+        tmp_path,
+    )
+    assert done.stdout == "True 1 True\n", done.stderr
+
+
+def test_a_signal_while_a_wait_ends_reaches_no_later_call(tmp_path: Path) -> None:
+    done = program(
+        HANDLER
+        + """
+signal.signal(signal.SIGUSR1, handler)
+swallowed = late = 0
+for number in range(60):
+    store = hs.open(f"{sys.argv[1]}/{number}.zarr", "w", comm=None, durable=False)
+    request = store.iwrite("a", np.ones(200_000))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        threading.Timer(number * 1e-4, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+        request.wait()
+        time.sleep(0.05)
+        swallowed += 1
+    except Stop:
+        pass
+    try:
+        with hs.open(f"{sys.argv[1]}/next.zarr", "w", comm=None) as fresh:
+            fresh.write("b", np.ones(10))
+    except BaseException as caught:
+        print(type(caught))
+        late += 1
+print(swallowed, late)
+""",
+        tmp_path,
+    )
+    assert done.stdout == "0 0\n", done.stderr
+
+
+def test_a_handler_may_call_but_not_into_the_call_that_it_interrupts(tmp_path: Path) -> None:
+    """A store of its own it may write; a call on the same communicator would wait for itself."""
+    done = program(
+        HANDLER
+        + """
+def handler(*_):
+    for use in (lambda: store.write("b", np.ones(3)), lambda: store.close()):
+        try:
+            use()
+        except hs.Error as caught:
+            print(type(caught).__name__, "a handler of signals calls" in str(caught))
+    with hs.open(sys.argv[1] + "/own.zarr", "w", comm=None) as own:
+        own.write("a", np.ones(3))
+
+signal.signal(signal.SIGUSR1, handler)
+comms = [hs.ThreadComm(core, threading.Barrier(2)) for core in hs._core.Comm.threads(2)]
+worker = threading.Thread(target=lambda: hs.open(sys.argv[1] + "/a.zarr", "w", comm=comms[1]), daemon=True)
+worker.start()
+store = hs.open(sys.argv[1] + "/a.zarr", "w", comm=comms[0], arrival_seconds=2)
+worker.join()
+soon(signal.SIGUSR1)
+try:
+    store.write("a", np.ones(4), hs.Distribution.block((8,), 2))
+except hs.TimeoutError:
+    print("goes on", hs.open(sys.argv[1] + "/own.zarr", comm=None).read("a").tolist())
+""",
+        tmp_path,
+    )
+    expected = "InvalidError True\nInvalidError True\ngoes on [1.0, 1.0, 1.0]\n"
+    assert done.stdout == expected, (done.stdout, done.stderr)
+
+
+def main() -> None:
+    """Carry out cases by hand."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=100, help="of each way")
+    parser.add_argument("--seed", type=int, default=seed_of_this_run())
+    parser.add_argument("--ways", nargs="*", default=[ALONE, BESIDE, THREADS, "mpi"])
+    args = parser.parse_args()
+    for way in args.ways:
+        print(f"{way}, seed {args.seed}", flush=True)
+        if way == "mpi":
+            told = by_mpi(args.cases, args.seed)
+        else:
+            with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+                told = campaign(args.cases, args.seed, [way], Path(directory))
+        print(way, told["cases"], "cases,", told["fired"], "in time,", len(told["wrong"]), "went wrong", flush=True)
+
+
+if __name__ == "__main__":
+    main()
