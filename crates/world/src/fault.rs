@@ -1,6 +1,7 @@
 //! What went wrong, in a form that can travel to other ranks unchanged.
 
 use crate::bytes::{Reader, Writer};
+use crate::legible::legible;
 use hyperslab_layout::Region;
 use hyperslab_pack::CopyError;
 use std::fmt;
@@ -172,7 +173,7 @@ impl Fault {
         let mismatch = |Mismatch { expected, found }: &Mismatch| format!(": expected {expected}, found {found}");
         let mismatch = self.mismatch.as_ref().map(mismatch).unwrap_or_default();
         let others: String = self.others.iter().map(|line| format!("\n  {line}")).collect();
-        format!("{who}{doing}{}{mismatch}{others}", self.what)
+        legible(&format!("{who}{doing}{}{mismatch}{others}", self.what)).into_owned()
     }
 
     /// What went wrong in a copy, of these elements where that is known.
@@ -260,7 +261,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text())?;
         if !self.hint.is_empty() {
-            write!(f, "\n  hint: {}", self.hint)?;
+            write!(f, "\n  hint: {}", legible(&self.hint))?;
         }
         Ok(())
     }

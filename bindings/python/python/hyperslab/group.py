@@ -11,6 +11,7 @@ from hyperslab import _core, _options
 from hyperslab._calls import calling, run
 from hyperslab._frozen import frozen
 from hyperslab._moving import Moving, Report
+from hyperslab._printing import legible
 from hyperslab.array import Array
 from hyperslab.attributes import Attributes
 from hyperslab.errors import NotFoundError
@@ -352,4 +353,4 @@ class Group(Moving, Mapping[str, Array]):
 
     def __repr__(self) -> str:
         """Kind and path."""
-        return f"<{type(self).__name__} '{self.path}'>"
+        return f"<{type(self).__name__} '{legible(self.path)}'>"
