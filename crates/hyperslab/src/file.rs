@@ -255,7 +255,7 @@ impl File {
             return Ok(mode);
         }
         comm.set_limits(options.limits());
-        let names = comm.names(location);
+        let names = comm.names_for(location, mode.writes());
         let fields = vec![("path".to_string(), quoted(location)), ("mode".into(), quoted(mode.name()))];
         let question = Question::opening(format!("open '{location}'"), fields, names.as_ref().err().cloned());
         let at = names.as_ref().ok().cloned();
@@ -279,7 +279,7 @@ impl File {
             ("durable".into(), truth(options.durable).into()),
             ("options".into(), preferred(&options.preference)),
         ]);
-        let names = comm.names(&location);
+        let names = comm.names_for(&location, mode.writes());
         let fault = fit.err().or_else(|| names.as_ref().err().cloned());
         let question = Question::opening(what.clone(), fields, fault);
         let (at, kept) = (names.as_ref().ok().cloned(), Arc::<Mutex<Option<Opened>>>::default());

@@ -60,7 +60,7 @@
 //   machine. `measuring.rs` is the door for who measures it, `driver.rs` that for who is on another one, as in a simulation.
 // - `noting.rs` says when calls are recorded, `recording.rs` writes down what a party's recorder noted, call by call, and
 //   `trace.rs` is the form of it; `environment.rs`
-//   is where environment variables are read, `stderr.rs` what goes to the error output.
+//   is where environment variables are read, `lone.rs` compares MPI with the launcher, `stderr.rs` what goes to the error output.
 
 mod alone;
 mod arrays;
@@ -73,6 +73,7 @@ mod error;
 mod file;
 mod line;
 mod listing;
+mod lone;
 mod measuring;
 mod noting;
 mod options;
