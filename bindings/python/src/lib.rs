@@ -11,6 +11,7 @@ mod calibration;
 mod comm;
 mod errors;
 mod layout;
+mod looking;
 mod memory;
 mod options;
 mod plain;
@@ -53,6 +54,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(target::explain, module)?)?;
     module.add_function(wrap_pyfunction!(target::clean, module)?)?;
     module.add_function(wrap_pyfunction!(target::strategies, module)?)?;
+    module.add_function(wrap_pyfunction!(comm::ranks_of_launcher, module)?)?;
+    module.add_function(wrap_pyfunction!(looking::stored_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(looking::check_open, module)?)?;
     module.add_function(wrap_pyfunction!(target::strategy_help, module)?)?;
     module.add_function(wrap_pyfunction!(arrays::section_of, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;

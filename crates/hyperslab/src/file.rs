@@ -26,7 +26,7 @@ use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
-pub use form::{FileArray, Unread};
+pub use form::{FileArray, StoredUnits, Unread};
 use form::{FileEnd, Form, Lasting, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
@@ -345,7 +345,7 @@ impl File {
     /// Numbers of the arrays that are shown, and what they are called in this group.
     fn shown(&self, inside: &Contained) -> Vec<(usize, String)> {
         let settled = self.comm.line().settled();
-        let names = inside.form.names().into_iter().enumerate();
+        let names = inside.form.names_in(&self.within).into_iter();
         let seen = names.filter(|(number, _)| self.shows(inside, *number, settled));
         seen.filter_map(|(number, name)| Some((number, name.strip_prefix(&self.within)?.to_string()))).collect()
     }
@@ -430,8 +430,8 @@ impl File {
         let found = inside.form.numbers_of(&self.paths(names));
         let number = |(number, name): (Option<usize>, &&str)| {
             number.ok_or_else(|| {
-                let all = inside.form.names();
-                let here: Vec<&str> = all.iter().filter_map(|name| name.strip_prefix(&*self.within)).collect();
+                let all = inside.form.names_in(&self.within);
+                let here: Vec<&str> = all.iter().filter_map(|(_, name)| name.strip_prefix(&*self.within)).collect();
                 missing(&*inside.form, &self.path(), name, &here)
             })
         };

@@ -99,7 +99,7 @@ pub use error::Error;
 pub use file::hdf5::Hdf5Options;
 pub use file::netcdf::NetcdfOptions;
 pub use file::step::FileStep;
-pub use file::{Contents, File, FileArray, Unread};
+pub use file::{Contents, File, FileArray, StoredUnits, Unread};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, natural_chunks};
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;
