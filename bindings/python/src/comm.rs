@@ -36,6 +36,12 @@ impl Comm {
     }
 }
 
+/// How many ranks a launcher started, at least, and by what that is known; nothing where it is one, or nothing tells.
+#[pyfunction]
+pub(crate) fn ranks_of_launcher() -> Option<(u32, String)> {
+    hyperslab::binding::launched().map(|launched| (launched.ranks, launched.known))
+}
+
 #[pymethods]
 impl Comm {
     /// This process alone.
@@ -116,6 +122,17 @@ impl Comm {
     #[getter]
     fn description(&self, py: Python<'_>) -> String {
         py.detach(|| self.0.description())
+    }
+
+    /// Whether it is alone to MPI, but not to its launcher.
+    #[getter]
+    fn is_lone(&self) -> bool {
+        self.0.is_lone()
+    }
+
+    /// What to warn of, once, when something is opened to be read by a process that is alone to MPI, but not to its launcher.
+    fn lone_reader(&self) -> Option<String> {
+        self.0.lone_reader()
     }
 
     /// Whether a handler of signals interrupts a call of this thread on it.

@@ -13,6 +13,7 @@ mod ending;
 mod errors;
 mod interrupts;
 mod layout;
+mod looking;
 mod memory;
 mod options;
 mod plain;
@@ -63,6 +64,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(target::clean, module)?)?;
     module.add_function(wrap_pyfunction!(options::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(options::strategy_help, module)?)?;
+    module.add_function(wrap_pyfunction!(comm::ranks_of_launcher, module)?)?;
+    module.add_function(wrap_pyfunction!(looking::stored_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(looking::check_open, module)?)?;
     module.add_function(wrap_pyfunction!(arrays::section_of, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(layout::schema_chunks, module)?)?;

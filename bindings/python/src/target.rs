@@ -66,7 +66,7 @@ impl Target {
     }
 
     /// What is open. Nobody waits for the handle meanwhile: another thread may use what is local.
-    fn open(&self) -> PyResult<AnyTarget> {
+    pub(crate) fn open(&self) -> PyResult<AnyTarget> {
         self.lock().clone().ok_or_else(|| {
             // It is closed on all ranks, so that all find this by themselves.
             let (ended, hint) = match self.is_step {
@@ -89,7 +89,7 @@ impl Target {
         group.ok_or_else(|| self.no_group())
     }
 
-    fn file(&self) -> PyResult<File> {
+    pub(crate) fn file(&self) -> PyResult<File> {
         let file = self.open()?.file().cloned();
         file.ok_or_else(|| PyRuntimeError::new_err("a group is no file"))
     }

@@ -128,6 +128,16 @@ impl<'a> Context<'a> {
         self.error(Reason::Invalid, expected.into(), found.into())
     }
 
+    /// Of so many stored bytes, which a decoder could not read for this cause; that there is no memory says nothing of them.
+    pub(crate) fn undecoded(&self, what: &str, stored: usize, cause: &std::io::Error) -> Error {
+        let cause_text = cause.to_string();
+        if cause.kind() == std::io::ErrorKind::OutOfMemory || cause_text.contains("not enough memory") {
+            let found = format!("none left to decode {stored} B");
+            return self.invalid("memory", found).with_hint("let the process have more of it, or store smaller chunks");
+        }
+        self.corrupt(what, format!("{stored} B that do not decode: {cause_text}"))
+    }
+
     fn error(&self, reason: Reason, expected: String, found: String) -> Error {
         let object = self.object.to_owned();
         Error(Box::new(Inner { reason, asked: self.asked, object, expected, found, hint: None }))

@@ -6,7 +6,7 @@
 mod whole;
 
 use hyperslab_format::hdf5::{
-    AttributeValue, ChunkIndex, Dataset, DatasetStorage, Datatype, Hdf5Attribute, Hdf5File, Link, LinkTarget,
+    AttributeValue, Chunk, ChunkIndex, Dataset, DatasetStorage, Datatype, Hdf5Attribute, Hdf5File, Link, LinkTarget,
     ObjectKind,
 };
 use std::io::Read;
@@ -207,6 +207,36 @@ fn boxes_have_their_part_of_an_index() {
                 expected.retain(|one| rows.contains(&one.coordinates[0]) && columns.contains(&one.coordinates[1]));
                 let found = file.chunks(&source, &dataset, &[rows, columns]).unwrap();
                 assert_eq!(found, expected, "{name} {version}");
+            }
+        }
+    }
+}
+
+/// Pages of any size have each chunk once, in the order of the index; of those that are too many, none is given.
+#[test]
+fn chunks_are_found_page_by_page() {
+    for version in VERSIONS {
+        let (file, source) = open(&format!("chunks_{version}.h5"));
+        for name in ["one", "fixed", "growing_z", "growing", "free", "free_z", "part", "early"] {
+            let dataset = dataset(&file, &source, name);
+            let ndim = dataset.shape.as_ref().unwrap().len();
+            let whole: Vec<_> = (0..ndim).map(|_| 0..1 << 20).collect();
+            let all = file.chunks(&source, &dataset, &whole).unwrap();
+            for most in 1..=all.len() + 1 {
+                let (mut found, mut pages) = (Vec::new(), 0);
+                loop {
+                    let after = found.last().map(|chunk: &Chunk| chunk.coordinates.clone());
+                    let page = file.next_chunks(&source, &dataset, &whole, (after.as_deref(), most)).unwrap();
+                    (pages, found) = (pages + 1, [found, page.clone()].concat());
+                    if page.len() < most || pages > all.len() {
+                        break;
+                    }
+                }
+                assert_eq!(pages, all.len() / most + 1, "{name} {version} by {most}");
+                found.sort_by(|one, other| one.coordinates.cmp(&other.coordinates));
+                assert_eq!(found, all, "{name} {version} by {most}");
+                let within = file.chunks_at_most(&source, &dataset, &whole, most).unwrap();
+                assert_eq!(within, (all.len() <= most).then(|| all.clone()), "{name} {version}, at most {most}");
             }
         }
     }

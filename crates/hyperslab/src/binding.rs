@@ -6,6 +6,7 @@ pub use crate::arrays::Arrays;
 pub use crate::comm::{Observer, Unready};
 pub use crate::course::decode;
 pub use crate::driver::Driver;
+pub use crate::environment::launched;
 pub use crate::left::{Unpublished, tell};
 pub use crate::measuring::Measuring;
 pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, mode_named, strategy_named};

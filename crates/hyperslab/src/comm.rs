@@ -6,6 +6,7 @@ use crate::environment;
 use crate::left;
 use crate::line::{Chore, Line, Outcome};
 use crate::listing::Listings;
+use crate::lone::Lone;
 use crate::planning::Plans;
 use crate::recording::Recording;
 use hyperslab_collective::Repeats;
@@ -61,6 +62,8 @@ struct Shared {
     elsewhere: Option<Elsewhere>,
     /// Whether requests were made on it.
     listed: AtomicBool,
+    /// Whether it is one of several processes that MPI does not know of.
+    lone: Option<Lone>,
 }
 
 /// Keeps a membership while its line works.
@@ -124,7 +127,7 @@ pub(crate) struct Member {
 
 impl Comm {
     fn over(wire: Box<dyn Wire>, servers: &[u32], description: String, processes: bool) -> Comm {
-        Comm::made(wire, servers, description, processes, None)
+        Comm::made(wire, servers, description, processes, (None, None))
     }
 
     /// The membership of a rank, of so many, on a machine of this profile, whose calls this driver carries out. Calls that do
@@ -133,7 +136,7 @@ impl Comm {
         let elsewhere = Elsewhere { rank, size, driver, profile };
         let wire = thread_wires(1).pop().expect("one wire for one rank");
         let description = format!("{} ranks on machine '{}'", elsewhere.size, elsewhere.profile.name);
-        Comm::made(Box::new(wire), &[], description, false, Some(elsewhere))
+        Comm::made(Box::new(wire), &[], description, false, (Some(elsewhere), None))
     }
 
     fn made(
@@ -141,7 +144,7 @@ impl Comm {
         servers: &[u32],
         description: String,
         processes: bool,
-        elsewhere: Option<Elsewhere>,
+        (elsewhere, lone): (Option<Elsewhere>, Option<Lone>),
     ) -> Comm {
         let mut party = Party::new(wire.rank(), wire.size(), Limits::default());
         party.dedicate(servers.to_vec());
@@ -183,6 +186,7 @@ impl Comm {
                 listings: Listings::default(),
                 elsewhere,
                 listed: AtomicBool::new(false),
+                lone,
             }
         });
         Comm { shared, inside: None }
@@ -256,8 +260,8 @@ impl Comm {
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<Comm, crate::Error> {
         let wire = mpi_wire(fortran, hint, limit, interrupted)?;
-        let description = wire.library().to_string();
-        Ok(Comm::over(Box::new(wire), &[], description, true))
+        let (description, lone) = (wire.library().to_string(), Lone::of(&wire));
+        Ok(Comm::made(Box::new(wire), &[], description, true, (None, lone)))
     }
 
     /// As [`Comm::mpi`], with these ranks as servers of the others.
@@ -536,6 +540,23 @@ impl Comm {
         if self.check_usable().is_ok() {
             self.member().observer = observer;
         }
+    }
+
+    /// Names at a place where something is opened, also to be written. Who is one of several processes that do not know of each
+    /// other may only read there.
+    pub(crate) fn names_for(&self, location: &Location, writes: bool) -> Result<Arc<dyn Names>, Fault> {
+        self.shared.lone.as_ref().filter(|_| writes).map_or(Ok(()), |lone| lone.check(location))?;
+        self.names(location)
+    }
+
+    /// Whether this process is one of several that its launcher started, and to MPI the only one. Local.
+    pub fn is_lone(&self) -> bool {
+        self.shared.lone.is_some()
+    }
+
+    /// What to warn of, once in a process, when such a one opens something to read. Local.
+    pub fn lone_reader(&self) -> Option<String> {
+        self.shared.lone.as_ref().and_then(Lone::warning)
     }
 
     /// Names at a place, or why not all ranks can reach it.

@@ -90,6 +90,46 @@ pub(crate) fn ranks_per_node() -> Option<u32> {
     LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
+/// What starts ranks, and how it tells each of them its number and how many there are. The innermost comes first: `mpiexec` in a
+/// job of Slurm starts its helpers by `srun`, whose variables the ranks inherit. Those of the step count, not those of the job
+/// (`SLURM_NTASKS`), which a batch script has, too.
+const LAUNCHERS: [(&str, &str, &str); 9] = [
+    ("Open MPI's mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
+    ("mpiexec", "PMI_RANK", "PMI_SIZE"),
+    ("mpiexec", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("PALS", "PALS_RANKID", "PALS_LOCAL_SIZE"),
+    ("flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("PMIx", "PMIX_RANK", "PMIX_RANK"),
+];
+
+/// How many ranks a launcher started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Launched {
+    /// How many there are at least; more than one.
+    pub ranks: u32,
+    /// By what this is known, for people.
+    pub known: String,
+}
+
+/// How many ranks this program was started with, as far as a launcher says; nothing where it is one, or nothing tells.
+pub fn launched() -> Option<Launched> {
+    launched_by(|name| std::env::var(name).ok())
+}
+
+fn launched_by(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
+    let number = |name| variable(name)?.parse::<u32>().ok();
+    let told = LAUNCHERS.iter().find_map(|&(launcher, rank, size)| {
+        // A batch script of Slurm has variables of its job, but is no step.
+        let counts = launcher != "srun" || variable("SLURM_STEP_ID").is_some();
+        let (at, count) = number(rank).zip(number(size)).filter(|_| counts)?;
+        Some(Launched { ranks: count.max(at.saturating_add(1)), known: format!("{launcher} set {size}={count}") })
+    });
+    told.filter(|launched| launched.ranks > 1)
+}
+
 /// Cores that this process may use, where the system says so. Asked once: it reads several files of control groups.
 pub(crate) fn cores() -> Option<u32> {
     static CORES: OnceLock<Option<u32>> = OnceLock::new();
@@ -133,6 +173,32 @@ pub(crate) fn ranks_here(processes: bool, ranks: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launchers_tell_how_many_ranks_there_are() {
+        let job = "SLURM_JOB_ID=7 SLURM_NTASKS=16 SLURM_NPROCS=16 SLURM_PROCID=0";
+        let step = |more: &str| format!("{job} {more}");
+        for (variables, ranks) in [
+            (String::new(), None),
+            ("PMI_RANK=0 PMI_SIZE=1".into(), None),
+            ("PMI_RANK=0 PMI_SIZE=4".into(), Some(4)),
+            ("MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2".into(), Some(2)),
+            ("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3 PMIX_RANK=1".into(), Some(3)),
+            ("PMIX_RANK=5".into(), Some(6)),
+            ("PMIX_RANK=0".into(), None),
+            ("PALS_RANKID=9 PALS_LOCAL_SIZE=4".into(), Some(10)),
+            // A batch script; what srun starts in it; and mpiexec -n 1, whose helpers srun started on 4 nodes.
+            (job.into(), None),
+            (step("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=16"), Some(16)),
+            (step("SLURM_STEP_ID=4294967290 SLURM_STEP_NUM_TASKS=1"), None),
+            (step("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 PMI_RANK=0 PMI_SIZE=1"), None),
+            ("PMI_RANK=none PMI_SIZE=".into(), None),
+        ] {
+            let all: Vec<(&str, &str)> = variables.split(' ').filter_map(|one| one.split_once('=')).collect();
+            let found = launched_by(|name| all.iter().find(|one| one.0 == name).map(|one| one.1.to_string()));
+            assert_eq!(found.map(|launched| launched.ranks), ranks, "{variables}");
+        }
+    }
 
     #[test]
     fn the_place_follows_from_the_environment() {

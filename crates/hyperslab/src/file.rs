@@ -31,7 +31,7 @@ use crate::selection::Sections;
 use crate::unfinished::Unfinished;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
-pub use form::{FileArray, Unread};
+pub use form::{FileArray, StoredUnits, Unread};
 use form::{Form, Lasting, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
@@ -272,7 +272,7 @@ impl File {
             return Ok(mode);
         }
         comm.set_limits(options.limits());
-        let names = comm.names(location);
+        let names = comm.names_for(location, mode.writes());
         let fields = vec![("path".to_string(), quoted(location)), ("mode".into(), quoted(mode.name()))];
         let question = Question::opening(format!("open '{location}'"), fields, names.as_ref().err().cloned());
         let at = names.as_ref().ok().cloned();
@@ -296,7 +296,7 @@ impl File {
             ("durable".into(), truth(options.durable).into()),
             ("options".into(), preferred(&options.preference)),
         ]);
-        let names = comm.names(&location);
+        let names = comm.names_for(&location, mode.writes());
         let fault = fit.err().or_else(|| names.as_ref().err().cloned());
         let question = Question::opening(what.clone(), fields, fault);
         let (at, kept) = (names.as_ref().ok().cloned(), Arc::<Mutex<Option<Opened>>>::default());
@@ -369,7 +369,7 @@ impl File {
     /// Numbers of the arrays that are shown, and what they are called in this group.
     fn shown(&self, inside: &Contained) -> Vec<(usize, String)> {
         let settled = self.comm.line().settled();
-        let names = inside.form.names().into_iter().enumerate();
+        let names = inside.form.names_in(&self.within).into_iter();
         let seen = names.filter(|(number, _)| self.shows(inside, *number, settled));
         seen.filter_map(|(number, name)| Some((number, name.strip_prefix(&self.within)?.to_string()))).collect()
     }
@@ -460,8 +460,8 @@ impl File {
         let found = inside.form.numbers_of(&self.paths(names));
         let number = |(number, name): (Option<usize>, &&str)| {
             number.ok_or_else(|| {
-                let all = inside.form.names();
-                let here: Vec<&str> = all.iter().filter_map(|name| name.strip_prefix(&*self.within)).collect();
+                let all = inside.form.names_in(&self.within);
+                let here: Vec<&str> = all.iter().filter_map(|(_, name)| name.strip_prefix(&*self.within)).collect();
                 missing(&*inside.form, &self.path(), name, &here)
             })
         };

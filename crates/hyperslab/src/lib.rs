@@ -60,7 +60,7 @@
 //   machine. `measuring.rs` is the door for who measures it, `driver.rs` that for who is on another one, as in a simulation.
 // - `noting.rs` says when calls are recorded, `recording.rs` writes down what a party's recorder noted, call by call, and
 //   `trace.rs` is the form of it; `environment.rs`
-//   is where environment variables are read, `stderr.rs` what goes to the error output.
+//   is where environment variables are read, `lone.rs` compares MPI with the launcher, `stderr.rs` what goes to the error output.
 
 mod alone;
 mod arrays;
@@ -75,6 +75,7 @@ mod file;
 mod left;
 mod line;
 mod listing;
+mod lone;
 mod measuring;
 mod noting;
 mod options;
@@ -102,7 +103,7 @@ pub use error::Error;
 pub use file::hdf5::Hdf5Options;
 pub use file::netcdf::NetcdfOptions;
 pub use file::step::FileStep;
-pub use file::{Contents, File, FileArray, Unread};
+pub use file::{Contents, File, FileArray, StoredUnits, Unread};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, natural_chunks};
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;

@@ -5,6 +5,7 @@ use crate::environment::Explaining;
 use hyperslab_collective::Report;
 use hyperslab_layout::quantity::{InUnit, seconds};
 use hyperslab_plan::{Explanation, Role};
+use hyperslab_world::legible;
 use std::sync::OnceLock;
 
 /// How much is told of each transfer.
@@ -66,6 +67,6 @@ pub(crate) fn left(text: &str) {
 }
 
 fn print(text: &str) {
-    let lines = text.lines().map(|line| format!("hyperslab: {line}\n"));
+    let lines = text.lines().map(|line| format!("hyperslab: {}\n", legible(line)));
     eprint!("{}", lines.collect::<String>());
 }

@@ -199,7 +199,7 @@ impl Store {
                 Err(Fault::new(FaultKind::Unsupported, format!("{what}: a store cannot be striped"))
                     .hint("give one directory; only raw, npy and NetCDF files can be striped"))
             }
-            _ => comm.names(&location),
+            _ => comm.names_for(&location, mode.writes()),
         };
         let fault = names.as_ref().err().cloned();
         let question = Question::opening(what.clone(), fields, fault);

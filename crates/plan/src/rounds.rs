@@ -161,6 +161,11 @@ impl Rounds {
         }
     }
 
+    /// Whether this rank handles all groups.
+    fn serves_alone(&self) -> bool {
+        self.duty != Duty::Sharers && *self.servers == [self.rank]
+    }
+
     /// Who handles the group at a place of the sequence, and in which round.
     fn turn(&self, place: u64) -> Option<(u32, u64)> {
         let servers = self.servers.len() as u64;

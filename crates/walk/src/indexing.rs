@@ -1,23 +1,28 @@
 //! Indexing: what a rank must know of where chunks lie in shards before it can read any.
 //!
 //! The rank's own program says which shards it reads: those, and no others, have their indexes read, by the rank itself, a few
-//! at a time. Nothing is told to other ranks.
+//! at a time, while it goes through the program. Nothing is told to other ranks. A shard that is shorter than its index is
+//! noticed before its chunks, which may be millions by its metadata, are gone through.
 
 use crate::limits::{Awaited, Waits};
 use crate::party::Party;
 use crate::walk::{WINDOW, Walked};
 use hyperslab_layout::Object;
 use hyperslab_layout::stored::{Indexes, Objects, Shards};
-use hyperslab_plan::{Action, Program, Transfer};
+use hyperslab_plan::{Action, Program, Step, Transfer};
 use hyperslab_world::{Fault, FaultKind, Moved, Outcome, Request, Root, Ticket, Within, World};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One rank's reading of indexes.
 pub struct Indexing {
     transfer: Arc<Transfer>,
-    /// Shards whose index was not asked for, with the array that they belong to.
-    wanted: VecDeque<(usize, Object)>,
+    /// What is left of the program to go through.
+    steps: Option<Box<dyn Iterator<Item = Step>>>,
+    /// Shards that were met.
+    met: BTreeSet<Object>,
+    /// The last one: most steps read of the shard of the one before.
+    last: Option<Object>,
     under_way: BTreeMap<Ticket, (usize, Object)>,
     next: Ticket,
     /// By array: what was found, by the names of shards that exist.
@@ -50,18 +55,11 @@ impl Indexing {
     /// Of the shards that a rank reads by this program, which it has for this transfer before it knows any index. Those take
     /// at most so many bytes.
     pub fn new(transfer: &Arc<Transfer>, program: Program, bytes_max: u64) -> Indexing {
-        let shards = program.lanes.into_iter().flatten().filter_map(|step| match step.action {
-            Action::Read { object, .. } | Action::Get { object, .. } => Some(object),
-            _ => None,
-        });
-        let mut last = None;
-        // Most steps read of the shard of the one before.
-        let distinct: BTreeSet<Object> =
-            shards.filter(|object| last.replace(object.clone()).as_ref() != Some(object)).collect();
-        let wanted = distinct.into_iter().filter_map(|object| Some((array_of(transfer, &object)?, object)));
         Indexing {
             transfer: transfer.clone(),
-            wanted: wanted.collect(),
+            steps: Some(Box::new(program.lanes.into_iter().flatten())),
+            met: BTreeSet::new(),
+            last: None,
             under_way: BTreeMap::new(),
             next: 0,
             known: BTreeMap::new(),
@@ -74,6 +72,21 @@ impl Indexing {
 
     /// Goes on; what became of it, once it is over.
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Indexed> {
+        loop {
+            self.settle(world, party);
+            if self.fault.is_some() {
+                self.steps = None;
+            }
+            if self.steps.is_none() || self.under_way.len() >= WINDOW {
+                break;
+            }
+            self.go_through(world);
+        }
+        (self.steps.is_none() && self.under_way.is_empty()).then(|| self.end())
+    }
+
+    /// Learns what storage has answered.
+    fn settle(&mut self, world: &mut dyn World, party: &mut Party) {
         let mut done = Vec::new();
         world.store().poll(&mut done);
         for (ticket, result) in done {
@@ -81,17 +94,30 @@ impl Indexing {
             let Some((array, object)) = self.under_way.remove(&ticket) else { continue };
             if let Err(fault) = result.and_then(|outcome| self.learn(world, array, &object, outcome)) {
                 self.fault.get_or_insert(fault);
-                self.wanted.clear();
             }
         }
-        while self.under_way.len() < WINDOW {
-            let Some((array, object)) = self.wanted.pop_front() else { break };
-            if let Err(fault) = self.ask(world, array, object) {
+    }
+
+    /// Looks at some more steps, and asks for the indexes of shards that are met for the first time.
+    fn go_through(&mut self, world: &mut dyn World) {
+        for _ in 0..WINDOW {
+            let Some(step) = self.steps.as_mut().and_then(Iterator::next) else { return self.steps = None };
+            let (Action::Read { object, .. } | Action::Get { object, .. }) = step.action else { continue };
+            if self.last.as_ref() == Some(&object) {
+                continue;
+            }
+            self.last = Some(object.clone());
+            if self.met.insert(object.clone())
+                && let Some(array) = array_of(&self.transfer, &object)
+                && let Err(fault) = self.ask(world, array, object)
+            {
                 self.fault.get_or_insert(fault);
-                self.wanted.clear();
+                return;
+            }
+            if self.under_way.len() >= WINDOW {
+                return;
             }
         }
-        self.under_way.is_empty().then(|| self.end())
     }
 
     fn ask(&mut self, world: &mut dyn World, array: usize, object: Object) -> Result<(), Fault> {
@@ -150,7 +176,7 @@ impl Awaited for Indexing {
     }
 
     fn waits_for(&self) -> String {
-        format!("waits for the indexes of {} shards", self.under_way.len() + self.wanted.len())
+        format!("waits for the indexes of {} shards", self.under_way.len())
     }
 }
 

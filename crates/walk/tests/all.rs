@@ -5,6 +5,7 @@ mod common;
 mod counting;
 mod exhaustive;
 mod failing;
+mod indexing;
 mod memory;
 mod nan;
 mod oracle;

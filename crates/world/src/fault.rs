@@ -1,6 +1,7 @@
 //! What went wrong, in a form that can travel to other ranks unchanged.
 
 use crate::bytes::{Reader, Writer};
+use crate::legible::legible;
 use hyperslab_layout::Region;
 use hyperslab_pack::CopyError;
 use std::fmt;
@@ -211,7 +212,7 @@ impl Fault {
         let mismatch = |Mismatch { expected, found }: &Mismatch| format!(": expected {expected}, found {found}");
         let mismatch = self.mismatch.as_ref().map(mismatch).unwrap_or_default();
         let others: String = self.others.iter().map(|line| format!("\n  {line}")).collect();
-        format!("{who}{doing}{}{mismatch}{others}{}", self.what, self.torn_text())
+        legible(&format!("{who}{doing}{}{mismatch}{others}{}", self.what, self.torn_text())).into_owned()
     }
 
     /// What readers may see now, in a line of its own.
@@ -321,7 +322,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text())?;
         if !self.hint.is_empty() {
-            write!(f, "\n  hint: {}", self.hint)?;
+            write!(f, "\n  hint: {}", legible(&self.hint))?;
         }
         Ok(())
     }

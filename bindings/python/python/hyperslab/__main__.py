@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import textwrap
@@ -12,6 +11,7 @@ from typing import Any
 import hyperslab as hs
 from hyperslab import _core
 from hyperslab._arguments import byte_count, cores_here, dims, integers, output_file, section
+from hyperslab._printing import say, say_json
 from hyperslab._style import Style
 
 
@@ -42,12 +42,12 @@ def _explain(args: argparse.Namespace) -> int:
         args.picture.write_text(told.picture())
     advice = _advice(args, dist, told.to_dict())
     if args.json:
-        print(json.dumps(told.to_dict() | {"advice": advice}))
+        say_json(told.to_dict() | {"advice": advice})
         return 0
     style = Style.of_stdout()
-    print(style.headings(told.text), end="")
+    say(style.headings(told.text), end="")
     for line in advice:
-        print(f"{style.name('advice:')} {line}")
+        say(f"{style.name('advice:')} {line}")
     return 0
 
 
@@ -139,7 +139,7 @@ def main(argv: list[str] | None = None) -> int:
         status: int = args.run(args)
         sys.stdout.flush()
     except hs.Error as error:
-        print(f"hyperslab: {error}", file=sys.stderr)
+        say(f"hyperslab: {error}", error=True)
         return 2
     except BrokenPipeError:
         # Whoever reads has seen enough; nothing more can be written when the interpreter ends.
@@ -147,10 +147,10 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         of = "" if error.filename is None else f"'{error.filename}': "
-        print(f"hyperslab: {args.verb}: {of}{error.strerror or error}", file=sys.stderr)
+        say(f"hyperslab: {args.verb}: {of}{error.strerror or error}", error=True)
         return 2
     except KeyboardInterrupt:
-        print(f"hyperslab: {args.verb}: interrupted by the user", file=sys.stderr)
+        say(f"hyperslab: {args.verb}: interrupted by the user", error=True)
         return 130
     return status
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 import tomllib
@@ -20,6 +19,7 @@ from hyperslab import _core
 from hyperslab._calibrate_launch import Load, available_bytes, measure_ranks
 from hyperslab._calibrate_profile import BUSY, RATES, TIMES, profile
 from hyperslab._calibrate_ranks import FAR, NEAR, WIRE, Phase, Series, library, measure_mpi
+from hyperslab._printing import say, say_json
 from hyperslab._progress import tell
 from hyperslab._quantities import number, rates, said_bytes, times
 from hyperslab._scratch import scratch
@@ -140,7 +140,7 @@ class Progress:
     @staticmethod
     def warn(what: str) -> None:
         """Tell what makes the numbers worse."""
-        print(f"warning: {what}", file=sys.stderr, flush=True)
+        say(f"warning: {what}", error=True)
 
     def ranks(self, count: int, phase: Phase) -> None:
         """Tell of a phase of several ranks."""
@@ -232,7 +232,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _here(args) if args.here else _launching(args)
     except KeyboardInterrupt:
-        print("hyperslab: calibrate: interrupted by the user; no profile was written", file=sys.stderr)
+        say("hyperslab: calibrate: interrupted by the user; no profile was written", error=True)
         return 130
 
 
@@ -326,12 +326,12 @@ def _write(
         beside.replace(output)
     if args.json:
         told = {"profile": text, "output": str(output), "launched": launched, "series": series}
-        print(json.dumps(told | {"summary": dict(summary(text))}))
+        say_json(told | {"summary": dict(summary(text))})
     elif str(output) == "-":
-        print(text, end="")
+        say(text, end="")
     else:
         for what, value in summary(text):
-            print(f"{what:<36} {value:>12}")
+            say(f"{what:<36} {value:>12}")
 
 
 #: Units of a profile, and what one of each is.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hyperslab import _core
+from hyperslab._printing import say_json
 from hyperslab.comm import ThreadComm, connect, threads
 
 __all__ = ["FAR", "NEAR", "WIRE", "Phase", "Series", "library", "measure", "measure_mpi", "measure_threads", "merged"]
@@ -162,7 +163,7 @@ def main() -> None:
     phases = [Phase(**phase) for phase in task["phases"]]
 
     def tell(phase: Phase) -> None:
-        print(json.dumps(asdict(phase)), flush=True)
+        say_json(asdict(phase), flush=True)
 
     found = measure_mpi(comm, phases, task["directory"], tell)
     if comm.rank == 0:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from hyperslab import _core
 from hyperslab._local import describe, describe_all, describe_each
 from hyperslab._log import again, called, listener
+from hyperslab._printing import legible
 from hyperslab._scalars import fill_json, json_of
 from hyperslab._signals import quietly, travels
 from hyperslab._types import type_code, type_of
@@ -222,7 +223,7 @@ def progress(comm: _core.Comm, what: str) -> Iterator[None]:
             from tqdm import tqdm
 
             # A path would leave no room for the bar.
-            title = what.partition(" to '")[0].partition(" from '")[0]
+            title = legible(what.partition(" to '")[0].partition(" from '")[0])
             bar = tqdm(total=total, desc=title, unit="B", unit_scale=True, leave=False, file=sys.stderr)
         if bar is not None:
             bar.update(done - bar.n)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 from typing import Any, Protocol
 
-from hyperslab._findings import legible
+from hyperslab._printing import legible, say, say_json, valid
 from hyperslab.errors import Error
 
 
@@ -32,14 +30,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         cleaned = clean(args.path, dry_run=args.dry_run)
     except Error as error:
-        print(f"hyperslab: {error}", file=sys.stderr)
+        say(f"hyperslab: {error}", error=True)
         return 2
     if args.json:
-        rows = [{"kind": each.kind, "path": legible(each.path), "note": legible(each.note)} for each in cleaned]
-        print(json.dumps({"path": legible(os.fspath(args.path)), "dry_run": args.dry_run, "cleaned": rows}))
+        rows = [{"kind": each.kind, "path": valid(each.path), "note": valid(each.note)} for each in cleaned]
+        say_json({"path": valid(os.fspath(args.path)), "dry_run": args.dry_run, "cleaned": rows})
         return 0
     for each in cleaned:
-        print(f"{legible(each.path)}: {each.kind}, {legible(each.note)}")
+        say(f"{legible(each.path)}: {each.kind}, {legible(each.note)}")
     if not cleaned:
-        print("nothing to remove")
+        say("nothing to remove")
     return 0

@@ -86,7 +86,9 @@ ranks; what a transfer does follows from those of rank 0.
 
 _TAIL = """
 The command also respects [`NO_COLOR`](https://no-color.org). The number of ranks on a node is taken from the launcher:
-`OMPI_COMM_WORLD_LOCAL_SIZE`, `MPI_LOCALNRANKS`, `MV2_COMM_WORLD_LOCAL_SIZE` or `SLURM_NTASKS_PER_NODE`.
+`OMPI_COMM_WORLD_LOCAL_SIZE`, `MPI_LOCALNRANKS`, `MV2_COMM_WORLD_LOCAL_SIZE` or `SLURM_NTASKS_PER_NODE`. So is that of
+all ranks, to notice where MPI does not know of them ([starting.md](starting.md)): `OMPI_COMM_WORLD_SIZE`, `PMI_SIZE`,
+`SLURM_STEP_NUM_TASKS`, `PMIX_RANK` and others.
 """
 
 

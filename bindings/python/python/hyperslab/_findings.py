@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
+from hyperslab._printing import legible, valid
+
 #: First and last index plus one, for each dimension.
 Box: TypeAlias = "tuple[tuple[int, int], ...]"
 
@@ -102,13 +104,13 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON; docs/verify.md has its schema."""
-        arrays = [asdict(array) | {"name": legible(array.name), "unchecked": array.unchecked} for array in self.arrays]
+        arrays = [asdict(array) | {"name": valid(array.name), "unchecked": array.unchecked} for array in self.arrays]
         findings = []
         for each in self.findings:
-            array = None if each.array is None else legible(each.array)
-            findings.append(asdict(each) | {"path": legible(each.path), "text": legible(each.text), "array": array})
+            array = None if each.array is None else valid(each.array)
+            findings.append(asdict(each) | {"path": valid(each.path), "text": valid(each.text), "array": array})
         return {
-            "path": legible(self.path),
+            "path": valid(self.path),
             "kind": self.kind,
             "damaged": self.damaged,
             "groups": self.groups,
@@ -181,24 +183,6 @@ def section_text(section: Box) -> str:
     '[0:4, 2:3]'
     """
     return f"[{', '.join(f'{low}:{high}' for low, high in section)}]"
-
-
-def legible(text: str) -> str:
-    r"""A path or text on one line, in valid Unicode, without what moves a terminal's cursor.
-
-    >>> legible("a\nb\udc80\x1b[2J")
-    'a\\nb\\x80\\x1b[2J'
-    """
-    valid = text.encode("utf-8", "surrogateescape" if _escaped(text) else "backslashreplace")
-    shown = valid.decode("utf-8", "backslashreplace")
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown)
-
-
-def _escaped(text: str) -> bool:
-    """Whether the surrogates in a text are only those that stand for bytes of a path."""
-    return all("\udc80" <= c <= "\udcff" for c in text if "\ud800" <= c <= "\udfff")
 
 
 def _listed(heading: str, lines: Sequence[str]) -> Iterable[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 import hyperslab as hs
 from hyperslab import _core
-from hyperslab._findings import legible
+from hyperslab._printing import legible, say, say_json, shown
 from hyperslab._quantities import said_bytes
 from hyperslab._style import Style
 from hyperslab.array import Array
@@ -51,12 +51,12 @@ def run(args: argparse.Namespace) -> int:
     with group:
         found = {"path": group.path, "kind": kind} | _group(group, path if path.is_dir() else None)
     if args.json:
-        print(json.dumps(_plain(found), allow_nan=False))
+        say_json(_plain(found), allow_nan=False)
     else:
         style = Style.of_stdout()
-        print(style.heading(legible(found["path"])) + f"  {_KINDS[kind]}")
+        say(style.heading(legible(found["path"])) + f"  {_KINDS[kind]}")
         for line in _lines(found, style):
-            print(line)
+            say(line)
     return int(_has_error(found))
 
 
@@ -192,13 +192,13 @@ def _lines(found: Mapping[str, Any], style: Style, indent: str = "  ") -> Iterat
 
 
 def _indented(error: str, indent: str) -> str:
-    return legible(error).replace("\\n", "\n").replace("\n", f"\n{indent}  ")
+    return shown(error).replace("\n", f"\n{indent}  ")
 
 
 def _shown(told: Mapping[str, Any]) -> str:
     names = told["dimension_names"] or [None] * len(told["shape"])
     extents = ", ".join(
-        f"{name}: {extent}" if name else str(extent) for name, extent in zip(names, told["shape"], strict=True)
+        f"{legible(name)}: {extent}" if name else str(extent) for name, extent in zip(names, told["shape"], strict=True)
     )
     parts = [f"{told['dtype']} ({extents})", said_bytes(told["bytes"])]
     if tuple(told["chunks"]) != tuple(told["shape"]) or "objects" in told:
@@ -211,9 +211,9 @@ def _shown(told: Mapping[str, Any]) -> str:
     # Those of Zarr have a configuration, filters of HDF5 are names alone.
     names = [codec if isinstance(codec, str) else codec["name"] for codec in told["codecs"]]
     if codecs := [name for name in names if name not in ("bytes", "sharding_indexed")]:
-        parts.append("+".join(codecs))
+        parts.append(legible("+".join(codecs)))
     if not _is_usual(told["fill_value"]):
-        parts.append(f"fill {told['fill_value']}")
+        parts.append(legible(f"fill {told['fill_value']}"))
     return ", ".join(parts)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping
 from typing import Any
 
+from hyperslab import _core
+from hyperslab._printing import warn
+from hyperslab.comm import connect, lone
 from hyperslab.errors import InvalidError
 
-__all__ = ["LEFT_OUT", "LeftOut", "alone", "ranks_of_launch"]
+__all__ = ["LEFT_OUT", "LeftOut", "alone", "joined", "ranks_of_launch", "warn_lone_reader"]
 
 
 class LeftOut:
@@ -23,38 +24,6 @@ class LeftOut:
 #: The default of ``comm=``.
 LEFT_OUT = LeftOut()
 
-#: What starts ranks, and how it tells each of them its number and how many there are. The innermost comes first:
-#: ``mpiexec`` in a job of Slurm starts its helpers by ``srun``, whose variables the ranks inherit.
-LAUNCHERS = (
-    ("Open MPI's mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
-    ("mpiexec", "PMI_RANK", "PMI_SIZE"),
-    ("mpiexec", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    ("PALS", "PALS_RANKID", "PALS_LOCAL_SIZE"),
-    ("flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-    ("PMIx", "PMIX_RANK", "PMIX_RANK"),
-)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
-
-
-def ranks_of_environment(environment: Mapping[str, str]) -> tuple[int, str] | None:
-    """How many ranks a launcher started, at least, and by what it is known; None where it is one, or there is none."""
-    for launcher, rank_name, size_name in LAUNCHERS:
-        rank, size = _number(environment.get(rank_name)), _number(environment.get(size_name))
-        if rank is None or size is None:
-            continue
-        # A batch script of Slurm has the variables of its job, but is no step.
-        if launcher == "srun" and "SLURM_STEP_ID" not in environment:
-            continue
-        ranks = max(size, rank + 1)
-        return (ranks, f"{launcher} set {size_name}={environment[size_name]}") if ranks > 1 else None
-    return None
-
 
 def ranks_of_launch() -> tuple[int, str] | None:
     """How many ranks this program has, at least, and by what it is known; None where it is one, or nothing tells.
@@ -66,7 +35,7 @@ def ranks_of_launch() -> tuple[int, str] | None:
         size = mpi.COMM_WORLD.Get_size()
         if size > 1:
             return (size, "the size of MPI.COMM_WORLD")
-    return ranks_of_environment(os.environ)
+    return _core.ranks_of_launcher()
 
 
 def alone(comm: Any, doing: str, *, writes: bool) -> Any:
@@ -88,3 +57,17 @@ def alone(comm: Any, doing: str, *, writes: bool) -> Any:
         )
         raise InvalidError(message)
     return None
+
+
+def joined(comm: Any, doing: str, mode: str, arrival_seconds: float) -> _core.Comm:
+    """The membership by which something is opened in this mode."""
+    member = connect(alone(comm, doing, writes=mode != "r"), arrival_seconds)
+    warn_lone_reader(mode)
+    return member
+
+
+def warn_lone_reader(mode: str) -> None:
+    """Warn, once, who reads by MPI's world of one rank in a program that was started with several."""
+    if lone and mode == "r" and (text := lone[-1].lone_reader()) is not None:
+        lone.clear()
+        warn(text, stacklevel=4)

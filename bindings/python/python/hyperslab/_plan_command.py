@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
 from hyperslab._arguments import cores_here, factor, integers
+from hyperslab._printing import say, say_json
 from hyperslab._simulate_command import add_array, clients_of, transfer
 from hyperslab._style import Style
 from hyperslab.planning import PANDA, plan
@@ -50,5 +50,8 @@ def run(args: argparse.Namespace) -> int:
         ranks_max=most,
         period={"blocking_sends": True, "linear_start": True, "look_ahead": 40} if args.panda else None,
     )
-    print(json.dumps(found) if args.json else Style.of_stdout().headings(found.text))
+    if args.json:
+        say_json(found)
+    else:
+        say(Style.of_stdout().headings(found.text))
     return 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from hyperslab._printing import say
+
 __all__ = ["is_watched", "tell"]
 
 
@@ -15,4 +17,4 @@ def is_watched() -> bool:
 def tell(line: str) -> None:
     """Tell a line on the error output, if that is a terminal."""
     if is_watched():
-        print(line, file=sys.stderr, flush=True)
+        say(line, error=True)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
 from hyperslab._arguments import byte_count, dims, factor, integers, output_file
+from hyperslab._printing import say, say_json
 from hyperslab._style import Style
 from hyperslab._text import read_text
 from hyperslab.errors import InvalidError, NotFoundError
@@ -83,15 +84,18 @@ def run(args: argparse.Namespace) -> int:
     machine = Machine.load(args.machine)
     if args.constants:
         if args.json:
-            print(json.dumps([asdict(constant) for constant in machine.constants()]))
+            say_json([asdict(constant) for constant in machine.constants()])
             return 0
         for constant in machine.constants():
-            print(f"{constant.key:<32} {constant.value:<14} {constant.origin:<8} {constant.source}")
+            say(f"{constant.key:<32} {constant.value:<14} {constant.origin:<8} {constant.source}")
         return 0
     result = _simulated(args, machine)
     if args.log is not None:
         args.log.write_text(result.pop("log", ""))
-    print(json.dumps(result) if args.json else Style.of_stdout().headings(result.text))
+    if args.json:
+        say_json(result)
+    else:
+        say(Style.of_stdout().headings(result.text))
     return 0
 
 
@@ -101,12 +105,12 @@ def _list(*, as_json: bool) -> int:
     known = {name: found.group(1) if found else "" for name, found in told.items()}
     benchmarks = {name: what for name, (what, _) in _simulate_benchmarks.BENCHMARKS.items()}
     if as_json:
-        print(json.dumps({"machines": known, "benchmarks": benchmarks}))
+        say_json({"machines": known, "benchmarks": benchmarks})
         return 0
     for name, what in known.items():
-        print(f"{name:<26} {what}")
+        say(f"{name:<26} {what}")
     for name, what in benchmarks.items():
-        print(f"--benchmark {name:<14} {what}")
+        say(f"--benchmark {name:<14} {what}")
     return 0
 
 

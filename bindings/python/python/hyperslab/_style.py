@@ -1,4 +1,4 @@
-"""Colours on a terminal, for those who want them: nothing depends on them."""
+"""Colours on a terminal, for those who want them: nothing depends on them. `hyperslab._printing.say` shows them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import sys
 from dataclasses import dataclass
 from typing import TextIO
+
+from hyperslab._printing import MARK
 
 __all__ = ["Style"]
 
@@ -28,7 +30,7 @@ class Style:
         return cls(wanted and stream.isatty())
 
     def _in(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.coloured else text
+        return f"{MARK}{code}m{text}{MARK}0m" if self.coloured else text
 
     def heading(self, text: str) -> str:
         """What a table or a tree begins with."""

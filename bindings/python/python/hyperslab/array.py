@@ -16,6 +16,7 @@ from hyperslab import _core, _options
 from hyperslab._calls import Casting, Ownership, SectionLike, type_of
 from hyperslab._frozen import frozen
 from hyperslab._indexing import read_indexed
+from hyperslab._printing import legible
 from hyperslab._scalars import attributes_of, fill_of
 from hyperslab.attributes import Attributes
 from hyperslab.pieces import Boxes
@@ -303,7 +304,7 @@ class Array:
         """Name, shape, type and chunks."""
         info = self._look()
         shards = "" if info.shards is None else f", shards {info.shards}"
-        return f"<Array '{self._name}' {info.shape} {info.dtype}, chunks {info.chunks}{shards}>"
+        return f"<Array '{legible(self._name)}' {info.shape} {info.dtype}, chunks {info.chunks}{shards}>"
 
     def _repr_html_(self) -> str:
         info = self._look()

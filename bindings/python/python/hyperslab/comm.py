@@ -267,6 +267,10 @@ def existing(comm: Any) -> _core.Comm | None:
     return member if isinstance(member, _core.Comm) else None
 
 
+#: Memberships of this process alone, though its launcher started several; who reads by one is warned, once.
+lone: list[_core.Comm] = []
+
+
 def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
     # MPI frees a communicator collectively, so all ranks are here.
     if not member.poisoned:
@@ -308,6 +312,8 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
         member = _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds))
         comm.Set_attr(_keyval[0], member)
         _watch(member)
+        if member.is_lone:
+            lone.append(member)
     assert isinstance(member, _core.Comm)
     return member
 

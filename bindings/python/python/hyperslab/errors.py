@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import builtins
 
+from hyperslab._printing import shown
+
 __all__ = [
     "BusyError",
     "CorruptError",
@@ -52,6 +54,10 @@ class Error(Exception):
     found: str | None = None
     ranks: tuple[int, ...] = ()
     hint: str = ""
+
+    def __str__(self) -> str:
+        """The message; what a terminal would obey is shown as text, since names in files may hold it."""
+        return shown(super().__str__())
 
 
 class InvalidError(Error, ValueError):

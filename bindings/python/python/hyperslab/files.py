@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
@@ -21,8 +20,9 @@ from hyperslab._calls import (
     run,
     type_code,
 )
-from hyperslab._launch import LEFT_OUT, alone
+from hyperslab._launch import LEFT_OUT, joined, warn_lone_reader
 from hyperslab._log import noted
+from hyperslab._printing import warn
 from hyperslab._values import unfit, whole_number, whole_numbers
 from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
@@ -109,7 +109,7 @@ def open_raw(
         if core is not None:
             return _opened(core, member, path, mode)
     what = _opening(path)
-    member = connect(alone(comm, what, writes=mode != "r"), arrival_seconds)
+    member = joined(comm, what, mode, arrival_seconds)
     with calling(member, what):
         given: _core._OpenKeywords = {
             "durable": bool(durable),
@@ -147,18 +147,19 @@ def _opening(path: Place) -> str:
 
 def _opened(core: _core.Target, member: _core.Comm, path: Place, mode: str) -> RawFile:
     """The file, after rank 0 has told what there is to know of it."""
+    warn_lone_reader(mode)
     file = RawFile(core, member)
     if "logging" in sys.modules:
         noted(member, "%s (mode %s) on %d ranks: %s", _opening(path), mode, member.size, member.description)
     if not core.left() or member.rank > 0:
         return file
     if core.removed():
-        warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=3)
+        warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=3)
     if core.unfinished():
         names = ", ".join(core.unfinished())
-        warnings.warn(f"an update in place began and did not end, its bytes may be old or new: {names}", stacklevel=3)
+        warn(f"an update in place began and did not end, its bytes may be old or new: {names}", stacklevel=3)
     if core.passed_over():
-        warnings.warn(f"passed over: {'; '.join(core.passed_over())}", stacklevel=3)
+        warn(f"passed over: {'; '.join(core.passed_over())}", stacklevel=3)
     return file
 
 
@@ -265,7 +266,7 @@ def save_npy(
     With a `dtype`, `casting` says which changes of the element type are allowed; see `Group.write`.
     """
     what = f"save '{place_text(path)}'"
-    member = connect(alone(comm, what, writes=True), arrival_seconds)
+    member = joined(comm, what, "w", arrival_seconds)
     opening: _core._OpenKeywords = {
         "durable": bool(durable),
         "arrival_seconds": arrival_seconds,
@@ -299,7 +300,7 @@ def load_npy(
     With a `dtype` or `out`, `casting` says which changes of the element type are allowed; see `Group.write`.
     """
     what = f"open '{place_text(path)}'"
-    member = connect(alone(comm, what, writes=False), arrival_seconds)
+    member = joined(comm, what, "r", arrival_seconds)
     given: _core._OpenKeywords = {
         "durable": False,
         "arrival_seconds": arrival_seconds,

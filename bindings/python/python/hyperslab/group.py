@@ -11,6 +11,7 @@ from hyperslab import _core, _options
 from hyperslab._calls import calling, run
 from hyperslab._frozen import frozen
 from hyperslab._moving import Moving, Report
+from hyperslab._printing import legible
 from hyperslab.array import Array
 from hyperslab.attributes import Attributes
 from hyperslab.errors import NotFoundError
@@ -38,6 +39,8 @@ class Group(Moving, Mapping[str, Array]):
     the same place of the program: they change only by collective calls, and by waiting for a request.
     """
 
+    #: What the attributes were, after so many changes.
+    _known_attributes: tuple[int, Mapping[str, Any]] | None = None
     #: What it means that an update did not end.
     _unfinished_means = "each chunk is old or new"
 
@@ -79,8 +82,13 @@ class Group(Moving, Mapping[str, Array]):
         return self._attributes_of("", self._attributes)
 
     def _attributes(self) -> Mapping[str, Any]:
-        attributes: Mapping[str, Any] = frozen(json.loads(self._core.attributes()))
-        return attributes
+        # Parsed once for each change: who goes through thousands asks for each of them.
+        changes, known = self._changes.count, self._known_attributes
+        if known is None or known[0] != changes:
+            known = self._known_attributes = changes, frozen(json.loads(self._core.attributes()))
+        else:
+            _core.check_open(self._core)
+        return known[1]
 
     def _attributes_of(self, name: str, read: Callable[[], Mapping[str, Any]]) -> Attributes:
         """Attributes of this group, or of an array of it, that are read so."""
@@ -378,4 +386,4 @@ class Group(Moving, Mapping[str, Array]):
 
     def __repr__(self) -> str:
         """Kind and path."""
-        return f"<{type(self).__name__} '{self.path}'>"
+        return f"<{type(self).__name__} '{legible(self.path)}'>"

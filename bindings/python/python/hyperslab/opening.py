@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -10,11 +9,11 @@ from typing import Any, Literal
 
 from hyperslab import _core
 from hyperslab._calls import calling, json_of
-from hyperslab._launch import LEFT_OUT, alone
+from hyperslab._launch import LEFT_OUT, joined
 from hyperslab._log import noted
 from hyperslab._paths import local_path, refuse_other_formats
+from hyperslab._printing import warn
 from hyperslab._values import unfit
-from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
 from hyperslab.group import Group
 from hyperslab.hdf5 import ENDS as HDF5_ENDS
@@ -104,7 +103,7 @@ def _warn_of_consolidated(store: Group, path: str) -> None:
     above = store._consolidated_above()
     if above:
         names = ", ".join(f"'{name}'" for name in above)
-        warnings.warn(
+        warn(
             f"'{path}' lies in groups with consolidated metadata, which will not show its changes: {names}",
             stacklevel=3,
         )
@@ -155,7 +154,7 @@ def open(  # noqa: A001 (as zarr has it)
     comm : communicator or None, optional
         Any intracommunicator of mpi4py, or one of `threads` or `dedicate`; ``None`` for this rank alone. Without it,
         each rank opens by itself, and in a program of several ranks (of MPI, or by what its launcher says) may only
-        read.
+        read. The same holds for an ``MPI.COMM_WORLD`` of one rank where the launcher says that there are several.
     durable : bool
         Whether what a call or a step publishes is on disk first (fsync), so that it survives a loss of power.
     arrival_seconds : float
@@ -204,7 +203,7 @@ def open(  # noqa: A001 (as zarr has it)
            [ 8., 10.]])
     """
     what = f"open '{place_text(path)}'"
-    member = connect(alone(comm, what, writes=mode != "r"), arrival_seconds)
+    member = joined(comm, what, mode, arrival_seconds)
     with calling(member, what):
         if trace is not None:
             member.record(fspath(trace))
@@ -226,10 +225,10 @@ def open(  # noqa: A001 (as zarr has it)
     noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)
-        warnings.warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
+        warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
     if store.unfinished and member.rank == 0:
         names = ", ".join(store.unfinished)
-        warnings.warn(
+        warn(
             f"'{place_text(path)}': an update in place began and did not end, {store._unfinished_means}: {names}",
             stacklevel=2,
         )

@@ -254,7 +254,7 @@ fn decode_one<'a>(
         BytesCodec::Crc32c => without_checksum(bytes, context),
         BytesCodec::Zstd { .. } => {
             let decoder = zstd::stream::read::Decoder::with_buffer(&*bytes)
-                .map_err(|cause| context.corrupt("zstd data", cause.to_string()))?;
+                .map_err(|cause| context.undecoded("zstd data", bytes.len(), &cause))?;
             decompress(decoder, "zstd", bytes.len(), bound, context).map(Cow::Owned)
         }
         BytesCodec::Gzip { .. } => {
@@ -309,9 +309,10 @@ fn decompress(
     // with what really comes.
     let likely = (stored_bytes as u64).saturating_mul(64).max(1 << 20);
     let mut out = Vec::with_capacity(bound.min(likely) as usize);
-    decoder.take(bound.saturating_add(1)).read_to_end(&mut out).map_err(|cause| {
-        context.corrupt(format!("{codec} data"), format!("{stored_bytes} B that do not decode: {cause}"))
-    })?;
+    decoder
+        .take(bound.saturating_add(1))
+        .read_to_end(&mut out)
+        .map_err(|cause| context.undecoded(&format!("{codec} data"), stored_bytes, &cause))?;
     if out.len() as u64 > bound {
         let expected = format!("at most {bound} B from {codec}");
         return Err(context.corrupt(expected, format!("more, from {stored_bytes} B stored")));

@@ -6,13 +6,13 @@
 //! written.
 
 use super::group::{NodeType, take_node_type};
-use super::json::{METADATA_BYTES_MAX, document};
+use super::json::{CONSOLIDATED, METADATA_BYTES_MAX, document};
 use super::members::{members, with, without};
 use crate::error::{Context, Error};
 use std::collections::BTreeMap;
 
 /// Name of the member.
-const MEMBER: &str = "consolidated_metadata";
+const MEMBER: &str = CONSOLIDATED;
 /// The copy that says that a group has no nodes; readers find those of a group below in the copy above it.
 const NOTHING: &str = "{\"kind\": \"inline\", \"must_understand\": false, \"metadata\": {}}";
 
@@ -74,6 +74,11 @@ pub fn consolidate(
         return Err(context.unsupported(format!("at most {METADATA_BYTES_MAX} B"), found).with_hint(hint));
     }
     Ok(made)
+}
+
+/// Whether a document may have such a copy, as far as a look at its text tells.
+pub fn may_have(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| text.contains(MEMBER))
 }
 
 /// Checks that bytes are a document of Zarr version 3, and says of what.

@@ -1,8 +1,10 @@
 //! JSON documents as Zarr uses them: bounded, an object at the top, extensions named `{"name", "configuration"}`.
 
 use crate::error::{Context, Error, excerpt};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::fmt;
 
 /// Largest metadata document \[B\] that is parsed. Consolidated metadata of thousands of arrays fit.
 pub(super) const METADATA_BYTES_MAX: usize = 64 << 20;
@@ -29,7 +31,13 @@ pub(super) fn members_of(bytes: &[u8], context: Context) -> Result<Map<String, V
     if bytes.len() > METADATA_BYTES_MAX {
         return Err(context.unsupported(format!("at most {METADATA_BYTES_MAX} B"), format!("{} B", bytes.len())));
     }
-    let value: Value = match serde_json::from_slice(&standard(bytes)) {
+    let document = standard(bytes);
+    if let Ok(Members(members)) = serde_json::from_slice(&document)
+        && std::str::from_utf8(&document).is_ok()
+    {
+        return Ok(members);
+    }
+    let value: Value = match serde_json::from_slice(&document) {
         Ok(value) => value,
         Err(error) => {
             let found = format!("an error in line {}, column {}", error.line(), error.column());
@@ -40,6 +48,39 @@ pub(super) fn members_of(bytes: &[u8], context: Context) -> Result<Map<String, V
     match value {
         Value::Object(members) => Ok(members),
         other => Err(context.corrupt("a JSON object", text(&other))),
+    }
+}
+
+/// Name of the copy of what all nodes below a group say.
+pub(super) const CONSOLIDATED: &str = "consolidated_metadata";
+
+/// An object whose consolidated metadata were passed over: those of a hundred thousand nodes would take half a gigabyte, and
+/// nobody here believes them.
+struct Members(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members, D::Error> {
+        struct OfMembers;
+        impl<'de> Visitor<'de> for OfMembers {
+            type Value = Members;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Members, A::Error> {
+                let mut members = Map::new();
+                while let Some(name) = all.next_key::<String>()? {
+                    let value = match name == CONSOLIDATED {
+                        true => all.next_value::<IgnoredAny>().map(|_| Value::Null)?,
+                        false => all.next_value()?,
+                    };
+                    members.insert(name, value);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(OfMembers)
     }
 }
 
@@ -108,7 +149,7 @@ pub(super) fn attributes(members: &mut Map<String, Value>, context: Context) -> 
 /// What remains when all known members were taken: extensions that say that readers may ignore them are kept,
 /// consolidated metadata (a cache, stale once something changes) are dropped, anything else is refused by name.
 pub(super) fn extensions(mut members: Map<String, Value>, context: Context) -> Result<Map<String, Value>, Error> {
-    members.shift_remove("consolidated_metadata");
+    members.shift_remove(CONSOLIDATED);
     for (key, value) in &members {
         if value.get("must_understand").and_then(Value::as_bool) != Some(false) {
             let found = format!("member \"{}\": {}", excerpt(key), text(value));

@@ -129,10 +129,10 @@ impl File {
         self.await_calls();
         let what = format!("open group '{name}' of '{}'", self.path().display());
         let path = self.in_file(name);
-        let fault = match self.inside().form.groups() {
+        let fault = match self.inside().form.has_group(&path) {
             None => Some(Edit::Begin(path).refused().context(&what)),
-            Some(groups) if groups.contains(&path) => None,
-            Some(_) => {
+            Some(true) => None,
+            Some(false) => {
                 let text = format!("{what}: there is no group of this name");
                 Some(Fault::new(FaultKind::NotFound, text).hint("list what there is with arrays() and groups()"))
             }

@@ -56,6 +56,19 @@ pub(super) struct TouchedPart<'a> {
 /// Looks up where the units lie that a call touches, in this directory and file.
 pub(super) type Lookup = Box<dyn FnOnce(Stored, TouchedPart, (&dyn Names, &Arc<str>)) -> Result<Stored, Fault> + Send>;
 
+/// Looks up which units are stored, behind the last one of before and at most so many.
+pub(super) type ListStored =
+    Box<dyn FnOnce(Option<&[u64]>, usize, (&dyn Names, &Arc<str>)) -> Result<StoredUnits, Fault> + Send>;
+
+/// Places in the grid of chunks of some that are stored, in the order in which they are looked up.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StoredUnits {
+    /// Coordinates of each, one behind the other.
+    pub coordinates: Vec<u64>,
+    /// Whether there may be more behind the last.
+    pub more: bool,
+}
+
 /// Chunks that got room while they were written, by the numbers of their arrays.
 pub(super) type NewPlaces = BTreeMap<usize, Vec<PlacedChunk>>;
 
@@ -163,6 +176,10 @@ pub(crate) trait Form: Debug + Send {
     fn lookup(&self, _number: usize) -> Option<Lookup> {
         None
     }
+    /// How it is found out which units of one are stored, of a file that exists, where perhaps not all are.
+    fn stored_units(&self, _number: usize) -> Option<ListStored> {
+        None
+    }
     /// Whether units of a new one get room as they are written, and rank 0 hears afterwards where.
     fn gets_room(&self, _number: usize) -> bool {
         false
@@ -266,16 +283,24 @@ pub(crate) trait Form: Debug + Send {
     /// The arrays from this number on are written; those of a file that exists are in it now, but for those of steps that are not
     /// published.
     fn are_added(&mut self, _first: usize) {}
-    /// Paths of all groups but the root that can be seen, where the format has any.
-    fn groups(&self) -> Option<Vec<String>> {
+    /// Numbers and names of the arrays in a group and in groups of it, in their order; its path ends with a slash, or is empty.
+    fn names_in(&self, within: &str) -> Vec<(usize, &str)> {
+        self.names().into_iter().enumerate().filter(|(_, name)| name.starts_with(within)).collect()
+    }
+    /// Paths of all groups below such a path that can be seen, where the format has any.
+    fn groups_in(&self, _within: &str) -> Option<Vec<&str>> {
+        None
+    }
+    /// Whether there is a group with this path that can be seen, where the format has any.
+    fn has_group(&self, _path: &str) -> Option<bool> {
         None
     }
     /// Attributes of a group.
     fn group_attributes(&self, _path: &str) -> Map<String, Value> {
         Map::new()
     }
-    /// Paths of the groups that are published steps.
-    fn steps(&self) -> Vec<String> {
+    /// Paths of the groups below such a path that are published steps.
+    fn steps_in(&self, _within: &str) -> Vec<&str> {
         Vec::new()
     }
     /// The step that is not published yet in which an array with this number lies, if one.

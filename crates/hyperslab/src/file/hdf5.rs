@@ -15,7 +15,7 @@ mod told;
 
 use super::edit::Edit;
 use super::form::{
-    ChangeFile, Described, FileArray, FileEnd, FileSize, Form, Lasting, LookAt, Lookup, NewPlaces, Unread,
+    ChangeFile, Described, FileArray, FileEnd, FileSize, Form, Lasting, ListStored, LookAt, Lookup, NewPlaces, Unread,
 };
 use super::{File, OwnLock};
 use crate::comm::Comm;
@@ -30,9 +30,10 @@ use elements::ElementsAt;
 use hyperslab_format::hdf5::{ChangedDataset, Hdf5Metadata};
 use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::Table;
-use hyperslab_layout::{ElementType, Stored};
+use hyperslab_layout::{ElementType, Stored, cut};
 use hyperslab_pack::convert_scalar;
 use hyperslab_world::{Fault, FaultKind, Location, Locked, Names};
+use policy::USUAL_BYTES_MAX;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -99,6 +100,10 @@ impl Form for Hdf5 {
             }
             ElementsAt::At(_) | ElementsAt::Nowhere | ElementsAt::Grid { .. } => None,
         }
+    }
+
+    fn stored_units(&self, number: usize) -> Option<ListStored> {
+        chunks::stored_units(&self.arrays[number])
     }
 
     fn gets_room(&self, number: usize) -> bool {
@@ -243,16 +248,26 @@ impl Form for Hdf5 {
         }
     }
 
-    fn groups(&self) -> Option<Vec<String>> {
-        Some(self.all_groups())
+    fn names_in(&self, within: &str) -> Vec<(usize, &str)> {
+        let numbers = self.arrays.numbers_in(within).into_iter();
+        numbers.map(|number| (number, self.arrays[number].array.name.as_str())).collect()
+    }
+
+    fn groups_in(&self, within: &str) -> Option<Vec<&str>> {
+        Some(self.groups_seen(within).map(|group| group.path.as_str()).collect())
+    }
+
+    fn has_group(&self, path: &str) -> Option<bool> {
+        Some(self.groups.number(path).is_some() && self.step_of(path).is_none())
     }
 
     fn group_attributes(&self, path: &str) -> Map<String, Value> {
         self.groups.number(path).map(|number| self.groups[number].attributes.clone()).unwrap_or_default()
     }
 
-    fn steps(&self) -> Vec<String> {
-        self.groups.iter().filter(|group| group.is_step).map(|group| group.path.clone()).collect()
+    fn steps_in(&self, within: &str) -> Vec<&str> {
+        let all = self.groups.numbers_in(within).into_iter().map(|number| &self.groups[number]);
+        all.filter(|group| group.is_step).map(|group| group.path.as_str()).collect()
     }
 
     fn hidden_in(&self, number: usize) -> Option<&str> {
@@ -298,7 +313,11 @@ impl Hdf5Array {
             ElementsAt::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
             // Where it lies is looked up.
             ElementsAt::Named | ElementsAt::InHeader => Stored::in_file(shape, *element, object.clone(), 0),
-            ElementsAt::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),
+            // Sections of it are read, however large it is.
+            ElementsAt::Nowhere => {
+                let whole = shape.iter().map(|extent| (*extent).max(1)).collect();
+                nowhere(&cut(whole, element.bytes(), USUAL_BYTES_MAX))
+            }
             ElementsAt::Grid { chunk, at } => Stored::in_grid(shape, *element, chunk, object.clone(), *at),
             // Where they lie is looked up.
             ElementsAt::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },

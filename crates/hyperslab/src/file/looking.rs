@@ -1,6 +1,6 @@
 //! What a file holds, as its users ask.
 
-use super::form::{Form, Unread};
+use super::form::{Form, StoredUnits, Unread};
 use super::{Contained, File, missing};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
@@ -8,6 +8,7 @@ use crate::error::Error;
 use hyperslab_format::zarr::Value;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
+use std::sync::Arc;
 
 impl File {
     /// Names of the arrays that are shown, as [`File::arrays`]. Local.
@@ -32,8 +33,9 @@ impl File {
     /// What lies in the file and is no array that can be read here: names, and why. Local.
     pub fn others(&self) -> Vec<(String, Unread)> {
         let inside = self.inside();
-        let others = inside.form.others().into_iter().flatten();
-        others.filter_map(|(name, why)| Some((name.strip_prefix(&self.within)?.to_string(), why.clone()))).collect()
+        let Some(others) = inside.form.others() else { return Vec::new() };
+        let below = others.range(self.within.clone()..);
+        below.map_while(|(name, why)| Some((name.strip_prefix(&self.within)?.to_string(), why.clone()))).collect()
     }
 
     /// Whether a library of netCDF-4 made the HDF5 file. Local.
@@ -46,11 +48,24 @@ impl File {
     /// # Errors
     /// Never: all ranks know them.
     pub fn groups(&self) -> Result<Vec<String>, Error> {
-        let groups = self.inside().form.groups().unwrap_or_default();
+        let inside = self.inside();
+        let groups = inside.form.groups_in(&self.within).unwrap_or_default();
         let here = groups.iter().filter_map(|path| path.strip_prefix(&self.within));
         let mut names: Vec<String> = here.filter(|name| !name.contains('/')).map(String::from).collect();
         names.sort();
         Ok(names)
+    }
+
+    /// Which chunks of an array of a file that exists are stored, as this rank finds them: those behind the last of before, and
+    /// at most so many. Nothing where all of it lies in one stretch. Local.
+    ///
+    /// # Errors
+    /// When there is no array of that name, or the index of its chunks is damaged.
+    pub fn stored_chunks(&self, name: &str, after: Option<&[u64]>, most: usize) -> Result<Option<StoredUnits>, Error> {
+        let number = self.numbers(&[name])?[0];
+        let list = self.inside().form.stored_units(number);
+        let (directory, object) = (&*self.directory, Arc::from(self.name.as_str()));
+        Ok(list.map(|list| list(after, most, (directory, &object))).transpose()?)
     }
 
     /// What an array is. Local.

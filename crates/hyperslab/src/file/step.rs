@@ -65,7 +65,8 @@ impl File {
 
     /// Names of the published steps, in the order of the file. Local.
     pub fn steps(&self) -> Vec<String> {
-        let steps = self.inside().form.steps();
+        let inside = self.inside();
+        let steps = inside.form.steps_in(&self.within);
         steps
             .iter()
             .filter_map(|path| path.strip_prefix(&self.within))

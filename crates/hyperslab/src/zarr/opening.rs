@@ -231,8 +231,12 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
         let held = if mode.writes() { held(&home)? } else { None };
         Attempts::new(home, opening, at_hand, durable, held)
     };
-    let metadata = if anew { fresh } else { found.unwrap_or_default() };
-    GroupMetadata::parse(&metadata, &key).map_err(format_fault)?;
+    let mut metadata = if anew { fresh } else { found.unwrap_or_default() };
+    let parsed = GroupMetadata::parse(&metadata, &key).map_err(format_fault)?;
+    if consolidated::may_have(&metadata) {
+        // What all nodes below say is told to nobody, and kept by nobody.
+        metadata = parsed.to_json();
+    }
     if !anew {
         left.unfinished.extend(unfinished(directory)?);
     }

@@ -124,6 +124,10 @@ impl Iterator for Client {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
+        // However many pieces there are, none of them travels.
+        if self.pieces.rounds.serves_alone() {
+            return None;
+        }
         loop {
             let place = self.pieces.peek()?;
             let (server, round) = self.pieces.rounds.turn(place)?;

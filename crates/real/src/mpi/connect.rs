@@ -10,19 +10,21 @@ use hyperslab_world::{Fault, FaultKind};
 /// How often the caller is asked whether to go on: asking may take an interpreter's lock, which has its price.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
-/// Duplicates the communicator and makes it the wire's own.
+/// Duplicates the communicator and makes it the wire's own. Also says whether it joins nobody, since MPI knows of this process
+/// only.
 pub(super) fn connect<H: Handle>(
     table: Table<H>,
     fortran_comm: i32,
     limit: Duration,
     interrupted: &mut dyn FnMut() -> bool,
-) -> Result<Box<dyn Traffic>, Fault> {
+) -> Result<(Box<dyn Traffic>, bool), Fault> {
     let comm = table.communicator(fortran_comm)?;
     let (rank, size) = table.rank_and_size(comm)?;
+    let is_lone = size == 1 && table.is_lone_world(comm)?;
     let copy = duplicate(&table, comm, limit, interrupted)
         .map_err(|why| why.context(format!("rank {rank} of {size} could not duplicate the communicator")))?;
     table.return_errors(copy)?;
-    Ok(Box::new(Flow::new(table, copy)?))
+    Ok((Box::new(Flow::new(table, copy)?), is_lone))
 }
 
 /// A private copy of a communicator. When it is given up, MPI keeps what it needs to complete it later.

@@ -38,6 +38,7 @@ pub struct MpiWire {
     /// The only thread that may call MPI, or `None` if all may.
     thread: Option<ThreadId>,
     library: String,
+    is_lone: bool,
     bell: Bell,
     ringing: Ringing,
     pace: Pace,
@@ -68,7 +69,7 @@ impl MpiWire {
             return Err(WireError(text).into());
         }
         // SAFETY: the interface is the one that the library shows, or that the user vouches for.
-        let traffic = unsafe {
+        let (traffic, is_lone) = unsafe {
             match abi {
                 Abi::Mpich => connect(Table::mpich(&library)?, fortran_comm, limit, interrupted),
                 Abi::OpenMpi => connect(Table::open_mpi(&library)?, fortran_comm, limit, interrupted),
@@ -79,6 +80,7 @@ impl MpiWire {
             traffic,
             thread: (callers != Callers::Any).then(|| thread::current().id()),
             library: library.version()?,
+            is_lone,
             bell: Bell::default(),
             ringing: Ringing::new(None),
             pace: Pace::default(),
@@ -99,6 +101,11 @@ impl MpiWire {
     /// What the MPI library calls itself.
     pub fn library(&self) -> &str {
         &self.library
+    }
+
+    /// Whether MPI knows of no process but this one, where the program did not ask for this one alone (`MPI_COMM_SELF`).
+    pub fn is_lone_world(&self) -> bool {
+        self.is_lone
     }
 
     /// Ends the wire. Collective; waits without blocking, up to `limit`, until every rank has called it and every

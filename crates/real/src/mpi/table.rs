@@ -60,6 +60,7 @@ functions! {
     error_string = c"MPI_Error_string" (c_int, *mut c_char, *mut c_int);
     comm_rank = c"MPI_Comm_rank" (H, *mut c_int);
     comm_size = c"MPI_Comm_size" (H, *mut c_int);
+    comm_get_parent = c"MPI_Comm_get_parent" (*mut H);
     comm_test_inter = c"MPI_Comm_test_inter" (H, *mut c_int);
     comm_set_errhandler = c"MPI_Comm_set_errhandler" (H, H);
     comm_idup = c"MPI_Comm_idup" (H, *mut H, *mut H);
@@ -76,6 +77,8 @@ functions! {
 /// Values that each interface chose for itself; taken from the libraries' headers.
 struct Constants<H> {
     comm_null: H,
+    comm_world: H,
+    comm_self: H,
     byte: H,
     uint64: H,
     sum: H,
@@ -109,6 +112,8 @@ impl Table<c_int> {
     pub(super) unsafe fn mpich(library: &Library) -> Result<Self, WireError> {
         let is = Constants {
             comm_null: 0x0400_0000,
+            comm_world: 0x4400_0000,
+            comm_self: 0x4400_0001,
             byte: 0x4c00_010d,
             uint64: 0x4c00_083e,
             sum: 0x5800_0003,
@@ -136,6 +141,8 @@ impl Table<*mut c_void> {
         };
         let is = Constants {
             comm_null: object(c"ompi_mpi_comm_null")?,
+            comm_world: object(c"ompi_mpi_comm_world")?,
+            comm_self: object(c"ompi_mpi_comm_self")?,
             byte: object(c"ompi_mpi_byte")?,
             uint64: object(c"ompi_mpi_uint64_t")?,
             sum: object(c"ompi_mpi_op_sum")?,
@@ -155,6 +162,8 @@ impl Table<*mut c_void> {
     pub(super) unsafe fn standard(library: &Library) -> Result<Self, WireError> {
         let is = Constants {
             comm_null: without_provenance_mut(0x100),
+            comm_world: without_provenance_mut(0x101),
+            comm_self: without_provenance_mut(0x102),
             byte: without_provenance_mut(0x247),
             uint64: without_provenance_mut(0x259),
             sum: without_provenance_mut(0x21),
@@ -232,6 +241,18 @@ impl<H: Handle> Table<H> {
         // SAFETY: as above.
         self.check("MPI_Comm_size", unsafe { (self.call.comm_size)(comm, &mut size) })?;
         Ok((rank as u32, size as u32))
+    }
+
+    /// Whether MPI knows of this process only, and the communicator is not `MPI_COMM_SELF`, by which a program says that it
+    /// means this process alone. What another program spawned has relatives.
+    pub(super) fn is_lone_world(&self, comm: H) -> Result<bool, WireError> {
+        if comm == self.is.comm_self || self.rank_and_size(self.is.comm_world)?.1 != 1 {
+            return Ok(false);
+        }
+        let mut parent = self.is.comm_null;
+        // SAFETY: writes one handle.
+        self.check("MPI_Comm_get_parent", unsafe { (self.call.comm_get_parent)(&mut parent) })?;
+        Ok(parent == self.is.comm_null)
     }
 
     /// Lets errors on this communicator be returned instead of ending the program.

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
 from hyperslab._calls import type_code
-from hyperslab._findings import Finding, Kind, Verification, legible
+from hyperslab._findings import Finding, Kind, Verification
 from hyperslab._paths import local_path
+from hyperslab._printing import legible
 from hyperslab._values import whole_number
 from hyperslab._verify import _flat, _hdf5, _leftovers, _netcdf
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import Any, Protocol
 
 from hyperslab._arguments import byte_count, stored_array
+from hyperslab._printing import say, say_json
 from hyperslab._style import Style
 from hyperslab.errors import Error, InvalidError
 
@@ -67,7 +66,10 @@ def run(args: argparse.Namespace) -> int:
             storage_seconds=args.storage_seconds,
         )
     except Error as error:
-        print(f"hyperslab: {error}", file=sys.stderr)
+        say(f"hyperslab: {error}", error=True)
         return 2
-    print(json.dumps(found.to_dict()) if args.json else _coloured(found.text, Style.of_stdout()))
+    if args.json:
+        say_json(found.to_dict())
+    else:
+        say(_coloured(found.text, Style.of_stdout()))
     return int(found.damaged)

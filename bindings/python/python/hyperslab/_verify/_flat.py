@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hyperslab._findings import Box, Finding, VerifiedArray, legible
+from hyperslab._findings import Box, Finding, VerifiedArray
+from hyperslab._printing import legible
 from hyperslab._verify._files import Damaged
 from hyperslab._verify._progress import Bar
 from hyperslab._verify._store import Found

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from hyperslab._calls import json_of
 from hyperslab._findings import Finding, Severity, VerifiedArray
 from hyperslab._verify._flat import PART_BYTES, opened
 from hyperslab._verify._grid import Blocks, Grid, Index, elements, within
-from hyperslab._verify._library import Problem, problem_of, reason_of
+from hyperslab._verify._library import Problem, problem_of, reason_of, room_for
 from hyperslab._verify._progress import Bar
 from hyperslab._verify._store import Found
 from hyperslab.array import ArrayInfo
@@ -25,6 +25,9 @@ from hyperslab.comm import connect
 from hyperslab.errors import CorruptError, Error, UnsupportedError
 from hyperslab.hdf5 import ENDS, ENDS_OF_NETCDF4, SIGNATURE, Hdf5File, has_signature
 from hyperslab.memory import place_of
+
+#: Chunks whose places are looked up at once.
+PAGE_CHUNKS = 1 << 16
 
 
 def is_hdf5(path: Path) -> bool:
@@ -107,8 +110,8 @@ class _Reader:
         file: Hdf5File = self._local.file
         return file
 
-    def read(self, name: str, section: Sequence[slice]) -> None:
-        """Read a box of an array, and forget it.
+    def read(self, name: str, section: Sequence[slice], nbytes: int) -> None:
+        """Read a box of an array, which has so many bytes, and forget it.
 
         Raises
         ------
@@ -116,9 +119,38 @@ class _Reader:
             If it cannot be read.
         """
         try:
-            self.opened().read(name, section=tuple(section) or None)
+            with room_for(nbytes):
+                self.opened().read(name, section=tuple(section) or None)
         except Error as error:
             raise problem_of(error, "chunk", reason_of(error)) from error
+
+    def stored(self, name: str, ndim: int) -> Iterator[list[Index]] | None:
+        """The places of the chunks of an array that are stored, some at a time; None if it lies in one stretch.
+
+        Raises
+        ------
+        Problem
+            If the index of the chunks cannot be read; while it goes on, too.
+        """
+        first = self._next(name, None)
+        return None if first is None else self._pages(name, ndim, first)
+
+    def _next(self, name: str, after: list[int] | None) -> tuple[list[int], bool] | None:
+        try:
+            return _core.stored_chunks(self.opened()._core, name, after, PAGE_CHUNKS)
+        except Error as error:
+            raise problem_of(error, "metadata", reason_of(error)) from error
+
+    def _pages(self, name: str, ndim: int, page: tuple[list[int], bool]) -> Iterator[list[Index]]:
+        while True:
+            numbers, more = page
+            # Without dimensions there are no chunks, and no coordinates.
+            yield [tuple(numbers[at : at + ndim]) for at in range(0, len(numbers), max(ndim, 1))]
+            if not more:
+                return
+            following = self._next(name, numbers[-ndim:])
+            assert following is not None
+            page = following
 
 
 class _Dataset:
@@ -129,32 +161,70 @@ class _Dataset:
     ) -> None:
         self._name, self._info, self._reader = name, info, reader
         self._pool, self._most, self._bar, self._found = pool, most, bar, found
-        #: Whether it lies in chunks; of others, parts are read that stand for chunks.
-        self._chunked = bool(info.codecs) or info.chunks != info.shape
-        parts = info.chunks if self._chunked else _parts(info)
-        self._grid = Grid(info.shape, tuple(max(extent, 1) for extent in parts), prefixed=True, separator=".")
+        self._grid = _grid(info, info.chunks)
         self._pending: deque[tuple[Index, Index, Future[None]]] = deque()
-        self._checked = 0
+        #: Chunks that are there; of what lies in one stretch, parts that stand for chunks.
+        self._checked = self._present = 0
+        #: Bytes that the bar has.
+        self._told = 0
         self._failed: list[tuple[Index, Problem]] = []
 
     def run(self) -> VerifiedArray:
-        grid = self._grid
-        for first, last in Blocks(grid, math.prod(grid.chunk_shape) * self._info.dtype.itemsize).every():
+        name, shape, dtype = self._name, self._info.shape, self._info.dtype.str
+        try:
+            pages = self._reader.stored(name, self._grid.ndim)
+            if pages is None:
+                self._read_parts()
+            else:
+                self._read_stored(pages)
+        except Problem as problem:
+            # Its index: what it leads to, nobody knows.
+            path = str(self._reader.path)
+            self._found.findings.append(Finding(problem.severity, problem.kind, path, f"{name}: {problem.text}", name))
+            self._tell()
+            return VerifiedArray(name, shape, dtype)
+        finally:
+            self._bar.add(_bytes(self._info) - self._told)
+        damaged = self._tell()
+        if pages is None:
+            whole = not self._failed
+            return VerifiedArray(name, shape, dtype, chunks=1, checked=int(whole), damaged=int(damaged > 0))
+        # What is one chunk, or was never written and is none, is told as what lies in one stretch.
+        chunks = self._info.chunks if self._info.codecs or self._info.chunks != shape else None
+        count = self._grid.count
+        return VerifiedArray(name, shape, dtype, chunks, count, self._checked, damaged, count - self._present)
+
+    def _read_parts(self) -> None:
+        """Read all of an array that lies in one stretch, each part some MiB."""
+        self._grid = _grid(self._info, _parts(self._info))
+        self._present = self._grid.count
+        self._read(Blocks(self._grid, self._chunk_bytes).every())
+
+    @property
+    def _chunk_bytes(self) -> int:
+        return math.prod(self._grid.chunk_shape) * self._info.dtype.itemsize
+
+    def _read_stored(self, pages: Iterator[list[Index]]) -> None:
+        """Read the chunks that are there: of many millions that are not, nothing is asked."""
+        for page in pages:
+            self._present += len(page)
+            blocks = Blocks(self._grid, self._chunk_bytes)
+            for index in page:
+                blocks.add(index)
+            self._read(blocks.take())
+
+    def _read(self, boxes: Iterator[tuple[Index, Index]]) -> None:
+        for first, last in boxes:
             while len(self._pending) >= self._most:
                 self._settle()
             self._begin(first, last)
         while self._pending:
             self._settle()
-        damaged = self._tell()
-        name, shape, dtype = self._name, self._info.shape, self._info.dtype.str
-        if self._chunked:
-            return VerifiedArray(name, shape, dtype, grid.chunk_shape, grid.count, self._checked, damaged)
-        whole = not self._failed
-        return VerifiedArray(name, shape, dtype, chunks=1, checked=int(whole), damaged=int(damaged > 0))
 
     def _begin(self, first: Index, last: Index) -> None:
-        section = [slice(low, high) for low, high in self._grid.box(first, last)]
-        self._pending.append((first, last, self._pool.submit(self._reader.read, self._name, section)))
+        box = self._grid.box(first, last)
+        section, nbytes = [slice(low, high) for low, high in box], elements(box) * self._info.dtype.itemsize
+        self._pending.append((first, last, self._pool.submit(self._reader.read, self._name, section, nbytes)))
 
     def _settle(self) -> None:
         """Wait for the oldest of what is being read."""
@@ -165,7 +235,7 @@ class _Dataset:
         except Problem as problem:
             if first == last:
                 self._failed.append((first, problem))
-                self._bar.add(nbytes)
+                self._count(nbytes)
                 return
             # One of several: which one is found by reading each by itself.
             for index in within(first, last):
@@ -173,6 +243,10 @@ class _Dataset:
             return
         self._checked += math.prod(high - low + 1 for low, high in zip(first, last, strict=True))
         self._found.nbytes += nbytes
+        self._count(nbytes)
+
+    def _count(self, nbytes: int) -> None:
+        self._told += nbytes
         self._bar.add(nbytes)
 
     def _tell(self) -> int:
@@ -182,7 +256,7 @@ class _Dataset:
         told = set()
         for index, problem in self._failed:
             # What all chunks have alike concerns the whole array; what is not checked is told once, too.
-            whole = reasons[problem.text] == self._grid.count or problem.severity != "damage"
+            whole = reasons[problem.text] == self._present or problem.severity != "damage"
             if whole and problem.text in told:
                 continue
             told.add(problem.text)
@@ -190,6 +264,10 @@ class _Dataset:
             text = f"{self._name}: {problem.text}" if whole else problem.text
             self._found.findings.append(Finding(problem.severity, problem.kind, path, text, self._name, box))
         return sum(problem.severity == "damage" for _, problem in self._failed)
+
+
+def _grid(info: ArrayInfo, chunks: Sequence[int]) -> Grid:
+    return Grid(info.shape, tuple(max(extent, 1) for extent in chunks), prefixed=True, separator=".")
 
 
 def _parts(info: ArrayInfo) -> tuple[int, ...]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +20,15 @@ import numpy as np
 
 from hyperslab import _core
 from hyperslab._findings import Box, Severity
+from hyperslab._verify._grid import elements
 from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
 from hyperslab.errors import CorruptError, Error, InvalidError, NotFoundError, StorageError, UnsupportedError
 from hyperslab.group import Group
 from hyperslab.memory import place_of
+
+#: What is no larger needs no look at how much memory there is [B].
+SMALL_BYTES = 8 << 20
 
 #: Name of the link.
 _NODE = "node"
@@ -132,7 +139,8 @@ class Node:
         # Without ml_dtypes, NumPy has no type for bfloat16.
         kind = "float32" if dtype == np.dtype("V2") else None
         try:
-            self._library.opened(self._folder).read(_NODE, section=section or None, dtype=kind)
+            with room_for(elements(box) * dtype.itemsize):
+                self._library.opened(self._folder).read(_NODE, section=section or None, dtype=kind)
         except Error as error:
             raise self._problem(error, "chunk") from error
 
@@ -143,6 +151,8 @@ class Node:
 
 def problem_of(error: Error, kind: str, text: str) -> Problem:
     """What an error of the reader says about what it read; other errors, such as limits of time, are raised again."""
+    if isinstance(error.__cause__, MemoryError):
+        return Problem("unchecked", "buffer", f"expected memory to read it, found none: {error.__cause__}")
     if isinstance(error, NotFoundError):
         return Problem("unchecked", "gone", "it was removed meanwhile")
     if isinstance(error, UnsupportedError):
@@ -153,6 +163,48 @@ def problem_of(error: Error, kind: str, text: str) -> Problem:
         # Metadata that contradict themselves are told as invalid; chunks that need too much memory, too.
         return Problem("damage", kind, text) if kind == "metadata" else Problem("unchecked", "buffer", text)
     raise error
+
+
+#: One at a time, where memory is short.
+_LARGE = threading.Lock()
+
+
+@contextmanager
+def room_for(nbytes: int) -> Iterator[None]:
+    """Read something of so many bytes only if the process may have the memory that this takes.
+
+    Where it has a limit of its own (``ulimit -v``), what is asked for beyond it would end the process.
+
+    Raises
+    ------
+    Problem
+        If it may not have it, or there is none.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY or nbytes < SMALL_BYTES:
+        with _memory_is_said(nbytes):
+            yield
+        return
+    with _LARGE:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        # Elements, the chunk before and after it is decoded, and what else is needed meanwhile.
+        needed = 3 * nbytes + 2 * SMALL_BYTES
+        if needed > limit - used:
+            left = f"{max(limit - used, 0)} B that the process may have"
+            text = f"expected about {needed} B of memory to read it, found {left}"
+            raise Problem("unchecked", "buffer", text)
+        with _memory_is_said(nbytes):
+            yield
+
+
+@contextmanager
+def _memory_is_said(nbytes: int) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError as error:
+        raise Problem(
+            "unchecked", "buffer", f"expected {nbytes} B of memory to read it, found none: {error}"
+        ) from error
 
 
 def reason_of(error: Error) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hyperslab._findings import Finding, Severity, legible
+from hyperslab._findings import Finding, Severity
+from hyperslab._printing import legible
 from hyperslab._verify import _leftovers
 from hyperslab._verify._consolidated import stale
 from hyperslab._verify._files import Damaged, Denied, content, follow, kind_of, link_text, ours

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._printing import say
 from hyperslab._progress import is_watched, tell
 from hyperslab._scratch import scratch
 from hyperslab.bench._cases import Case
@@ -179,7 +179,7 @@ class Campaign:
             deaths += 1
             self.died.append(cases[len(lines)])
             self.missing[self.died[-1].number] = "ranks died"
-            print(f"  ranks died at case {self.died[-1].number}: {self.died[-1]}", file=sys.stderr)
+            say(f"  ranks died at case {self.died[-1].number}: {self.died[-1]}", error=True)
             cases = cases[len(lines) + 1 :]
         for case in cases:
             self.missing[case.number] = f"ranks had died {deaths} times"
@@ -197,7 +197,7 @@ class Campaign:
         try:
             launch(cases[0].ranks, "_regret_ranks", task, limit_seconds=max(GRACE_SECONDS, limit))
         except hs.PeerError as error:
-            print(error, file=sys.stderr)
+            say(str(error), error=True)
             ended = False
         lines = [json.loads(line) for line in answer.read_text().splitlines()] if answer.exists() else []
         if not ended:

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from hyperslab._printing import say, say_json
 from hyperslab._progress import tell
 from hyperslab._quantities import said_bytes
 from hyperslab._scratch import scratch
@@ -90,12 +91,12 @@ def run(args: argparse.Namespace) -> int:
         found.append(measure(ranks, shape, args.repetitions, args.directory))
     if args.json:
         launches = [result | {"ratios": ratios(result)} for result in found]
-        print(json.dumps({"about": facts, "launches": launches}))
+        say_json({"about": facts, "launches": launches})
         return 0
     for name, text in facts.items():
-        print(f"{name + ':':9}{text}")
-    print(f"array:   float64 {shape}, {said_bytes(math.prod(shape) * ITEM_BYTES)}, (BLOCK,BLOCK,BLOCK)")
+        say(f"{name + ':':9}{text}")
+    say(f"array:   float64 {shape}, {said_bytes(math.prod(shape) * ITEM_BYTES)}, (BLOCK,BLOCK,BLOCK)")
     for result in found:
-        print()
-        print(case_table(result))
+        say()
+        say(case_table(result))
     return 0

@@ -9,6 +9,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from hyperslab._printing import say, say_json
 from hyperslab._progress import tell
 from hyperslab._quantities import bytes_unit, number, said_bytes, seconds_unit
 from hyperslab._scratch import scratch
@@ -101,13 +102,13 @@ def run(args: argparse.Namespace) -> int:
         tell(f"measuring on {ranks} ranks ...")
         found.append(measure(ranks, args))
     if args.json:
-        print(json.dumps({"about": facts, "launches": found}))
+        say_json({"about": facts, "launches": found})
         return 0
     for name, text in facts.items():
-        print(f"{name + ':':9}{text}")
+        say(f"{name + ':':9}{text}")
     shape = shape_of(args.size)
-    print(f"array:   float64 {shape}, {said_bytes(math.prod(shape) * ITEM_BYTES)}, (BLOCK,BLOCK,BLOCK)")
+    say(f"array:   float64 {shape}, {said_bytes(math.prod(shape) * ITEM_BYTES)}, (BLOCK,BLOCK,BLOCK)")
     for result in found:
-        print()
-        print(table(result))
+        say()
+        say(table(result))
     return 0

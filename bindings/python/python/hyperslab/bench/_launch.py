@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._printing import say
 from hyperslab._scratch import scratch
 
 __all__ = ["about", "end", "file_system", "find_mpiexec", "launch", "measure_task", "session", "task_of_this_launch"]
@@ -146,7 +147,7 @@ def measure_task(comm: Any, measure: Callable[[dict[str, Any]], dict[str, Any]])
         if comm.rank == 0:
             Path(task["answer"]).write_text(json.dumps(found))
     except Exception as error:  # noqa: BLE001 (the other ranks wait in MPI, which only an abort ends)
-        print(f"rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        say(f"rank {comm.rank}: {type(error).__name__}: {error}", error=True)
         comm.Abort(1)
 
 

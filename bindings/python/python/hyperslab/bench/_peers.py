@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._printing import say
 from hyperslab._progress import tell
 from hyperslab._scratch import remove_left, scratch
 from hyperslab.bench._arguments import counts, positive
@@ -205,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
         # A run of an hour that is ended leaves what it has measured.
         keep(args, facts, found, failed)
     text, page = keep(args, facts, found, failed)
-    print(text if args.json else page)
+    say(text if args.json else page)
     return 1 if failed else 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._printing import say
 from hyperslab._quantities import said_bytes
 from hyperslab.bench._arguments import byte_count, counts, positive
 from hyperslab.bench._campaign import Campaign
@@ -97,15 +98,15 @@ def run(args: argparse.Namespace) -> int:
         args.output.write_text(told)
     status = 1 if campaign.died or not results else 0
     if args.json:
-        print(told)
+        say(told)
         return status
     for name, text in facts.items():
-        print(f"{name + ':':9}{text}")
-    print(sample_text(campaign, args.seed, (time.monotonic() - began) / 60))
+        say(f"{name + ':':9}{text}")
+    say(sample_text(campaign, args.seed, (time.monotonic() - began) / 60))
     if results:
-        print(f"\n{case_table(results, scores)}\n\n{summary_text(results, scores)}")
+        say(f"\n{case_table(results, scores)}\n\n{summary_text(results, scores)}")
     for case in campaign.died:
-        print(f"failed: case {case.number}, {case.family}, {case.ranks} ranks, {case.mode}: {case}")
+        say(f"failed: case {case.number}, {case.family}, {case.ranks} ranks, {case.mode}: {case}")
     return status
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import random
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from mpi4py import MPI
 
 import hyperslab as hs
+from hyperslab._printing import say
 from hyperslab.bench._allowance import USUAL_ROUNDS, Allowance
 from hyperslab.bench._cases import Case
 from hyperslab.bench._estimates import Estimates
@@ -237,7 +237,7 @@ def measure(comm: MPI.Intracomm, task: dict[str, Any]) -> None:
         estimates.learn(case, found["least_seconds"])
         if comm.rank == 0 and task.get("tells"):
             told = f"  {case.number}: {case.family}, {case.mode}, {found['took']:.1f} s of {share:.1f} s"
-            print(told, file=sys.stderr, flush=True)
+            say(told, error=True)
 
 
 def main() -> None:
@@ -246,7 +246,7 @@ def main() -> None:
     try:
         measure(comm, task_of_this_launch())
     except Exception as error:  # noqa: BLE001 (the other ranks wait in MPI, which only an abort ends)
-        print(f"rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        say(f"rank {comm.rank}: {type(error).__name__}: {error}", error=True)
         comm.Abort(1)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import textwrap
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from hyperslab._arguments import output_file
+from hyperslab._printing import say, say_json
 from hyperslab._quantities import said_bytes
 from hyperslab.reproduce._evidence import classed, in_words, softly
 from hyperslab.reproduce._sensitivity import sensitivity
@@ -82,7 +82,10 @@ def run(args: argparse.Namespace) -> int:
         page = sensitivity(studies, quick=runner.quick, recorded=args.heading)
         args.sensitivity.write_text(page)
         told = {"page": str(args.sensitivity), "bytes": len(page.encode()), "studies": names}
-        print(json.dumps(told) if args.json else f"{args.sensitivity}: {said_bytes(len(page.encode()))}")
+        if args.json:
+            say_json(told)
+        else:
+            say(f"{args.sensitivity}: {said_bytes(len(page.encode()))}")
         return 0
     found: dict[str, list[Item]] = {}
     pages = []
@@ -93,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         seconds = time.perf_counter() - start
         notes: Callable[[], list[str]] = getattr(study, "notes", list)
         if not args.json:
-            print(table(study.TITLE, found[name], seconds))
+            say(table(study.TITLE, found[name], seconds))
         drawn = study.figures(runner) if args.figures is not None or args.markdown is not None else []
         if args.figures is not None:
             from hyperslab.reproduce._figures import draw
@@ -103,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             pages.append(markdown(study.TITLE, found[name], notes()))
             pages += [figure_table(figure) for figure in drawn]
     if args.json:
-        print(json.dumps({name: [asdict(item) for item in items] for name, items in found.items()}))
+        say_json({name: [asdict(item) for item in items] for name, items in found.items()})
     if args.markdown is not None:
         args.markdown.write_text("\n".join([args.heading, *pages]).lstrip())
     return 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any, Protocol
 
 from hyperslab._arguments import output_file
+from hyperslab._printing import say, say_json
 from hyperslab._quantities import said_bytes
 from hyperslab._style import Style
 from hyperslab.errors import InvalidError
@@ -60,11 +60,11 @@ def _summary(args: argparse.Namespace) -> int:
     run, beside, others = _chosen(args)
     told = summarize(run, beside)
     if args.json:
-        print(json.dumps(told | {"other_runs": others}))
+        say_json(told | {"other_runs": others})
         return 0
-    print(Style.of_stdout().headings(text(told)))
+    say(Style.of_stdout().headings(text(told)))
     if others:
-        print(f"{len(others)} smaller runs in the directory; --run names one: {', '.join(others[:8])}")
+        say(f"{len(others)} smaller runs in the directory; --run names one: {', '.join(others[:8])}")
     return 0
 
 
@@ -74,9 +74,9 @@ def _view(args: argparse.Namespace) -> int:
     _written(args.output, made)
     if args.json:
         told = {"page": str(args.output), "bytes": len(made), "ranks": len(run.ranks), "spans": run.count}
-        print(json.dumps(told))
+        say_json(told)
         return 0
-    print(f"{args.output}: {said_bytes(len(made))}, {len(run.ranks)} ranks, {run.count} spans")
+    say(f"{args.output}: {said_bytes(len(made))}, {len(run.ranks)} ranks, {run.count} spans")
     return 0
 
 
@@ -88,9 +88,9 @@ def _export(args: argparse.Namespace) -> int:
     except OSError as error:
         raise _unwritten(args.chrome, error) from error
     if args.json:
-        print(json.dumps({"file": str(args.chrome), "events": count}))
+        say_json({"file": str(args.chrome), "events": count})
         return 0
-    print(f"{args.chrome}: {count} events; load it at ui.perfetto.dev or in chrome://tracing")
+    say(f"{args.chrome}: {count} events; load it at ui.perfetto.dev or in chrome://tracing")
     return 0
 
 

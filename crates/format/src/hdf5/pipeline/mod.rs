@@ -348,7 +348,7 @@ fn likely(stored: usize) -> u64 {
 fn read_all(decoder: impl Read, stored: usize, bound: u64, context: Context) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(bound.min(likely(stored)) as usize);
     let read = decoder.take(bound.saturating_add(1)).read_to_end(&mut out);
-    read.map_err(|cause| context.corrupt("compressed data", format!("{stored} B that do not decode: {cause}")))?;
+    read.map_err(|cause| context.undecoded("compressed data", stored, &cause))?;
     if out.len() as u64 > bound {
         return Err(context.corrupt(format!("at most {bound} B"), format!("more, from {stored} B stored")));
     }

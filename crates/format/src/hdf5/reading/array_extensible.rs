@@ -124,7 +124,7 @@ impl ExtensibleArray {
     ) -> Result<(), Error> {
         let fetcher = search.fetcher;
         let last = inside.blocks.checked_mul(inside.elements).and_then(|count| inside.first.checked_add(count));
-        if !wanted.touches(inside.first..last.unwrap_or(u64::MAX)) {
+        if search.is_full() || !wanted.touches(inside.first..last.unwrap_or(u64::MAX)) {
             return Ok(());
         }
         fetcher.enter(at)?;
@@ -166,7 +166,7 @@ impl ExtensibleArray {
         let first = block.checked_mul(inside.elements).and_then(|before| before.checked_add(inside.first));
         let first = first.ok_or_else(far)?;
         let end = first.checked_add(inside.elements).ok_or_else(far)?;
-        if !wanted.touches(first..end) {
+        if search.is_full() || !wanted.touches(first..end) {
             return Ok(());
         }
         fetcher.enter(at)?;
@@ -185,7 +185,7 @@ impl ExtensibleArray {
             let number = first + page * self.page_elements;
             // Bits of all data blocks follow each other, whole bytes or not.
             let is_there = exists.is_some_and(|bits| bit(bits, block * self.pages(inside) + page));
-            if is_there && wanted.touches(number..number + self.page_elements) {
+            if is_there && !search.is_full() && wanted.touches(number..number + self.page_elements) {
                 let place = at + begin + 4 + page * page_bytes;
                 let stored = fetcher.bytes(place, page_bytes)?;
                 search.add_elements(wanted, number, fetcher.verified(place, &stored)?, self.element_bytes)?;

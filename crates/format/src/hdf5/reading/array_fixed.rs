@@ -53,15 +53,19 @@ impl FixedArray {
         let page_bytes = self.page_elements * self.element_bytes + 4;
         let mut first = 0;
         // From page to page that has a chunk asked for.
-        while let Some((number, _)) = wanted.from(first).filter(|(number, _)| *number < count) {
+        while let Some((number, _)) = wanted.from(first).filter(|(number, _)| *number < count && !search.is_full()) {
             let page = number / self.page_elements;
             first = page * self.page_elements;
-            let elements = self.page_elements.min(count - first);
-            if bit(exists, page) {
-                let place = at + head_bytes + page * page_bytes;
-                let stored = fetcher.bytes(place, elements * self.element_bytes + 4)?;
-                search.add_elements(wanted, first, fetcher.verified(place, &stored)?, self.element_bytes)?;
+            if !bit(exists, page) {
+                // Of many that do not exist, none is looked at by itself.
+                let Some(page) = (page + 1..pages).find(|&page| bit(exists, page)) else { break };
+                first = page * self.page_elements;
+                continue;
             }
+            let elements = self.page_elements.min(count - first);
+            let place = at + head_bytes + page * page_bytes;
+            let stored = fetcher.bytes(place, elements * self.element_bytes + 4)?;
+            search.add_elements(wanted, first, fetcher.verified(place, &stored)?, self.element_bytes)?;
             first += elements;
         }
         Ok(())

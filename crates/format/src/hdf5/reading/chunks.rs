@@ -6,8 +6,7 @@ use super::array_extensible::ExtensibleArray;
 use super::array_fixed::FixedArray;
 use super::fetch::Fetcher;
 use super::fields::FieldReader;
-use super::grid::has_between;
-use super::search::ChunkSearch;
+use super::search::{ChunkSearch, in_order};
 use super::superblock::Hdf5File;
 use super::tree_v1::{TreeV1, VisitV1};
 use super::tree_v2::{TreeV2, VisitV2};
@@ -28,23 +27,57 @@ impl Hdf5File {
         dataset: &Dataset,
         ranges: &[Range<u64>],
     ) -> Result<Vec<Chunk>, Error> {
+        Ok(self.chunks_at_most(source, dataset, ranges, usize::MAX)?.unwrap_or_default())
+    }
+
+    /// The same, unless there are more than so many.
+    ///
+    /// # Errors
+    /// As [`Hdf5File::chunks`].
+    pub fn chunks_at_most(
+        &self,
+        source: &dyn MetadataSource,
+        dataset: &Dataset,
+        ranges: &[Range<u64>],
+        most: usize,
+    ) -> Result<Option<Vec<Chunk>>, Error> {
+        let found = self.next_chunks(source, dataset, ranges, (None, most.saturating_add(1)))?;
+        let context = Context::new("find chunks of an HDF5 dataset in", &self.name);
+        (found.len() <= most).then(|| in_order(found, context)).transpose()
+    }
+
+    /// The next of those chunks, in the order of the index that has them: those behind `after`, the coordinates of the last one
+    /// that was found before, and at most so many.
+    ///
+    /// # Errors
+    /// As [`Hdf5File::chunks`].
+    pub fn next_chunks(
+        &self,
+        source: &dyn MetadataSource,
+        dataset: &Dataset,
+        ranges: &[Range<u64>],
+        (after, most): (Option<&[u64]>, usize),
+    ) -> Result<Vec<Chunk>, Error> {
         let context = Context::new("find chunks of an HDF5 dataset in", &self.name);
         let fetcher = Fetcher::new(source, self.widths, context);
         let DatasetStorage::Chunked { chunk, index } = &dataset.storage else {
             return Err(context.invalid("a dataset in chunks", "one that is stored otherwise"));
         };
         let shape = dataset.shape.as_deref().unwrap_or_default();
-        if ranges.len() != chunk.len() || shape.len() != chunk.len() {
+        if ranges.len() != chunk.len()
+            || shape.len() != chunk.len()
+            || after.is_some_and(|after| after.len() != chunk.len())
+        {
             return Err(context.invalid(format!("{} ranges", chunk.len()), format!("{} ranges", ranges.len())));
         }
         let bytes = array_bytes(chunk, dataset.datatype.bytes().into());
         let bytes = bytes.ok_or_else(|| context.corrupt("chunks of less than 2^63 B", format!("{chunk:?}")))?;
         let grid = shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk));
         let ranges = ranges.iter().zip(grid).map(|(range, grid)| range.start..range.end.min(grid)).collect();
-        let mut found =
-            ChunkSearch { fetcher: &fetcher, dataset, chunk, bytes, ranges, found: Vec::new(), passed: Vec::new() };
-        found.look_into(index)?;
-        found.in_order()
+        let (found, passed) = (Vec::new(), Vec::new());
+        let mut search = ChunkSearch { fetcher: &fetcher, dataset, chunk, bytes, ranges, found, after, most, passed };
+        search.look_into(index)?;
+        Ok(search.found)
     }
 }
 
@@ -58,7 +91,7 @@ impl ChunkSearch<'_> {
             ChunkIndex::Single { at, filtered } => {
                 let (bytes, lacks) = filtered.unwrap_or((self.bytes, 0));
                 let zeros = vec![0; self.chunk.len()];
-                if self.ranges.iter().any(|range| range.start > 0) {
+                if self.ranges.iter().any(|range| range.start > 0) || self.after.is_some() {
                     return Ok(());
                 }
                 self.add(zeros, at, bytes, lacks)
@@ -102,7 +135,7 @@ impl ChunkSearch<'_> {
     fn implicit(&mut self, at: u64) -> Result<(), Error> {
         let wanted = self.wanted(0)?;
         let mut number = 0;
-        while let Some((found, coordinates)) = wanted.from(number) {
+        while let Some((found, coordinates)) = wanted.from(number).filter(|_| !self.is_full()) {
             let place = found.checked_mul(self.bytes).and_then(|bytes| bytes.checked_add(at));
             let place = place.ok_or_else(|| self.fetcher.context.corrupt("chunks in the file", "others"))?;
             self.add(coordinates, place, self.bytes, 0)?;
@@ -133,7 +166,7 @@ impl VisitV1 for ChunkSearch<'_> {
         if high < low {
             return Err(behind.wrong("keys in order", format!("{high:?} behind {low:?}")));
         }
-        Ok(has_between(&self.ranges, &low, Some(&high)))
+        Ok(self.has_between(&low, Some(&high)))
     }
 
     fn entry(&mut self, mut key: FieldReader, child: u64) -> Result<(), Error> {
@@ -171,7 +204,7 @@ impl VisitV2 for Records<'_, '_> {
         let place = |record: Option<&[u8]>| record.map(|record| self.parse(record)).transpose();
         let low = place(before)?.map_or_else(|| vec![0; self.search.chunk.len()], |record| record.3);
         let high = place(behind)?.map(|record| record.3);
-        Ok(has_between(&self.search.ranges, &low, high.as_deref()))
+        Ok(self.search.has_between(&low, high.as_deref()))
     }
 
     fn record(&mut self, record: &[u8]) -> Result<(), Error> {

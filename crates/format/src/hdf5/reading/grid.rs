@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Chunks from one corner to another, in the order of an index, in which the unlimited dimension may come first.
+#[derive(Clone)]
 pub(super) struct WantedChunks {
     /// In the order of the index.
     ranges: Vec<Range<u64>>,
@@ -11,6 +12,8 @@ pub(super) struct WantedChunks {
     first: usize,
     /// How many chunks follow each other in the dimensions behind each, in the order of the index.
     strides: Vec<u64>,
+    /// The first number that is asked for; no number at all if there is none behind the last.
+    begin: Option<u64>,
 }
 
 impl WantedChunks {
@@ -25,7 +28,15 @@ impl WantedChunks {
         for dimension in (0..most.len().saturating_sub(1)).rev() {
             strides[dimension] = strides[dimension + 1].checked_mul(most[dimension + 1].max(1))?;
         }
-        Some(WantedChunks { ranges, first, strides })
+        Some(WantedChunks { ranges, first, strides, begin: Some(0) })
+    }
+
+    /// Only what comes behind these coordinates, in the order of the index.
+    pub(super) fn behind(mut self, after: &[u64]) -> WantedChunks {
+        let mut place = after.to_vec();
+        place[..=self.first].rotate_right(1);
+        self.begin = self.number(&place).and_then(|number| number.checked_add(1));
+        self
     }
 
     /// Whether nothing is asked for.
@@ -50,7 +61,7 @@ impl WantedChunks {
 
     /// The first number from this one on that is asked for, with its coordinates.
     pub(super) fn from(&self, number: u64) -> Option<(u64, Vec<u64>)> {
-        let mut place = next(&self.ranges, &self.place(number))?;
+        let mut place = next(&self.ranges, &self.place(number.max(self.begin?)))?;
         let number = self.number(&place)?;
         place[..=self.first].rotate_left(1);
         Some((number, place))

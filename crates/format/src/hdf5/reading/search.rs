@@ -1,8 +1,8 @@
 //! What is looked for in an index of chunks, and what was found.
 
 use super::fetch::Fetcher;
-use super::grid::WantedChunks;
-use crate::error::Error;
+use super::grid::{WantedChunks, has_between};
+use crate::error::{Context, Error};
 use crate::hdf5::content::{Chunk, Dataset};
 use std::ops::Range;
 
@@ -15,6 +15,9 @@ pub(super) struct ChunkSearch<'a> {
     pub(super) bytes: u64,
     pub(super) ranges: Vec<Range<u64>>,
     pub(super) found: Vec<Chunk>,
+    /// Only those behind these coordinates are looked for, in the order of the index, and at most so many.
+    pub(super) after: Option<&'a [u64]>,
+    pub(super) most: usize,
     /// The last coordinates that a tree came to.
     pub(super) passed: Vec<u64>,
 }
@@ -26,6 +29,7 @@ impl ChunkSearch<'_> {
         // Only the unlimited dimension has no end, and no stride depends on it.
         let most: Vec<u64> = most.map(|(most, chunk)| most.map_or(u64::MAX, |most| most.div_ceil(*chunk))).collect();
         let wanted = if most.len() == self.ranges.len() { WantedChunks::new(&self.ranges, &most, first) } else { None };
+        let wanted = wanted.map(|wanted| self.after.map_or(wanted.clone(), |after| wanted.behind(after)));
         wanted.ok_or_else(|| self.fetcher.context.corrupt("an index of less than 2^64 chunks", format!("{most:?}")))
     }
 
@@ -66,7 +70,9 @@ impl ChunkSearch<'_> {
     ) -> Result<(), Error> {
         let count = stored.len() as u64 / each.max(1);
         let mut number = first;
-        while let Some((found, coordinates)) = wanted.from(number).filter(|(found, _)| found - first < count) {
+        while let Some((found, coordinates)) =
+            wanted.from(number).filter(|(found, _)| found - first < count && !self.is_full())
+        {
             let begin = ((found - first) * each) as usize;
             let mut fields = self.fetcher.fields(&stored[begin..begin + each as usize], "chunk index");
             if let Some(at) = fields.address()? {
@@ -90,21 +96,34 @@ impl ChunkSearch<'_> {
         Err(self.fetcher.context.corrupt("an index of chunks", format!("one of elements of {each} B")))
     }
 
-    /// What was found, in order; each chunk may be there once.
-    pub(super) fn in_order(mut self) -> Result<Vec<Chunk>, Error> {
-        if !self.found.is_sorted_by(|one, other| one.coordinates < other.coordinates) {
-            self.found.sort_unstable_by(|one, other| one.coordinates.cmp(&other.coordinates));
-        }
-        match self.found.windows(2).find(|pair| pair[0].coordinates == pair[1].coordinates) {
-            Some(pair) => {
-                let found = format!("two of coordinates {:?}", pair[0].coordinates);
-                Err(self.fetcher.context.corrupt("an index that has each chunk once", found))
-            }
-            None => Ok(self.found),
-        }
+    /// Whether as many were found as are looked for.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= self.most
+    }
+
+    /// Whether a tree has anything to be found from `low` to `high`, both included.
+    pub(super) fn has_between(&self, low: &[u64], high: Option<&[u64]>) -> bool {
+        let low = self.after.map_or(low, |after| low.max(after));
+        !self.is_full() && has_between(&self.ranges, low, high)
     }
 
     pub(super) fn is_wanted(&self, coordinates: &[u64]) -> bool {
-        coordinates.iter().zip(&self.ranges).all(|(at, range)| range.contains(at))
+        !self.is_full()
+            && self.after.is_none_or(|after| coordinates > after)
+            && coordinates.iter().zip(&self.ranges).all(|(at, range)| range.contains(at))
+    }
+}
+
+/// What was found, in order; each chunk may be there once.
+pub(super) fn in_order(mut found: Vec<Chunk>, context: Context) -> Result<Vec<Chunk>, Error> {
+    if !found.is_sorted_by(|one, other| one.coordinates < other.coordinates) {
+        found.sort_unstable_by(|one, other| one.coordinates.cmp(&other.coordinates));
+    }
+    match found.windows(2).find(|pair| pair[0].coordinates == pair[1].coordinates) {
+        Some(pair) => {
+            let found = format!("two of coordinates {:?}", pair[0].coordinates);
+            Err(context.corrupt("an index that has each chunk once", found))
+        }
+        None => Ok(found),
     }
 }

@@ -6,7 +6,7 @@ use super::elements::{Cut, ElementsAt, grid};
 use super::policy::{CHUNKS_MAX, GROWING_BYTES_MIN, USUAL_BYTES_MAX};
 use super::told::Bytes;
 use crate::error::format_fault;
-use crate::file::form::{NewPlaces, TouchedPart};
+use crate::file::form::{ListStored, NewPlaces, StoredUnits, TouchedPart};
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_collective::natural_chunks;
@@ -79,25 +79,29 @@ impl Hdf5Array {
         let Some((chunk, filters)) = self.place.chunk() else { return Ok(stored) };
         let ranges = touched(&self.array.shape, chunk, section);
         let count = ranges.iter().map(|range| range.end - range.start).try_fold(1u64, u64::checked_mul);
-        let count = count.filter(|count| *count <= CHUNKS_MAX).ok_or_else(|| {
+        let too_many = || {
             let doing = if room.is_some() { "changes" } else { "reads" };
             let name = &self.array.name;
             let text = format!("a call {doing} at most {CHUNKS_MAX} chunks of an HDF5 dataset, and '{name}' has more");
             Fault::new(FaultKind::Unsupported, text).hint("take it in sections")
-        });
+        };
         let table = match &self.place {
             // Nothing is there yet, however much that is.
             ElementsAt::InRoom { places, .. } if places.is_empty() => Table::of(name.clone(), Vec::new()),
             ElementsAt::InRoom { places, .. } => made(&self.array.shape, (chunk, places), &ranges, name),
             ElementsAt::Chunked { header, .. } => {
-                count.clone()?;
+                if room.is_some() && count.is_none_or(|count| count > CHUNKS_MAX) {
+                    return Err(too_many());
+                }
+                // Of those that are read, only as many count as are stored.
                 let dataset = (*header, &*self.array.name);
-                found((&self.array.shape, chunk), (dataset, &filters), &ranges, (directory, name))?
+                let found = found((&self.array.shape, chunk), (dataset, &filters), &ranges, (directory, name))?;
+                found.ok_or_else(too_many)?
             }
             _ => return Ok(stored),
         };
         let Some(from) = room else { return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored }) };
-        if filters.is_plain() && count.is_ok_and(|count| count == table.chunks().len() as u64) {
+        if filters.is_plain() && count.is_some_and(|count| count == table.chunks().len() as u64) {
             return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored });
         }
         if let ElementsAt::Chunked { header, .. } = &self.place {
@@ -109,22 +113,23 @@ impl Hdf5Array {
     }
 }
 
-/// Chunks of a file that exists, by their numbers in an array of this shape and these chunks.
+/// Chunks of a file that exists, by their numbers in an array of this shape and these chunks; nothing where there are too many.
 fn found(
     (shape, chunk): (&[u64], &[u64]),
     (at, filters): ((Option<u64>, &str), &Pipeline),
     ranges: &[Range<u64>],
     (directory, name): (&dyn Names, &Arc<str>),
-) -> Result<Table, Fault> {
+) -> Result<Option<Table>, Fault> {
     let length = directory.length(name).unwrap_or(0);
     let source = Bytes::of(directory, name, length);
     let look = || -> Result<_, hyperslab_format::Error> {
         let file = Hdf5File::open(&source, &directory.full(name))?;
         let dataset = file.dataset_named(&source, at)?;
-        file.chunks(&source, &dataset, ranges)
+        file.chunks_at_most(&source, &dataset, ranges, CHUNKS_MAX as usize)
     };
     let (grid, mut others) = (grid(shape, chunk), BTreeMap::new());
-    let found = look().map_err(format_fault)?.into_iter().map(|found| {
+    let Some(chunks) = look().map_err(format_fault)? else { return Ok(None) };
+    let found = chunks.into_iter().map(|found| {
         let (number, own) = (ravel(&found.coordinates, &grid), filters.without(found.lacks));
         if own != *filters {
             others.insert(number, OtherCodec(Arc::new(own)));
@@ -132,7 +137,29 @@ fn found(
         Address { number, offset: found.at, bytes: if filters.is_plain() { 0 } else { found.bytes } }
     });
     let chunks = found.collect();
-    Ok(Table::of(name.clone(), chunks).with_others(others))
+    Ok(Some(Table::of(name.clone(), chunks).with_others(others)))
+}
+
+/// How it is found out which chunks of an array are stored, of a file that exists; nothing of what lies in one stretch.
+pub(super) fn stored_units(array: &Hdf5Array) -> Option<ListStored> {
+    let (shape, path) = (array.array.shape.clone(), array.array.name.clone());
+    let (chunk, header) = match &array.place {
+        ElementsAt::Nowhere => return Some(Box::new(|_, _, _| Ok(StoredUnits::default()))),
+        ElementsAt::Chunked { chunk, header, .. } => (chunk.clone(), *header),
+        _ => return None,
+    };
+    Some(Box::new(move |after, most, (directory, name)| {
+        let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
+        let ranges: Vec<Range<u64>> = grid(&shape, &chunk).into_iter().map(|extent| 0..extent).collect();
+        let look = || -> Result<_, hyperslab_format::Error> {
+            let file = Hdf5File::open(&source, &directory.full(name))?;
+            let dataset = file.dataset_named(&source, (header, &path))?;
+            file.next_chunks(&source, &dataset, &ranges, (after, most))
+        };
+        let found = look().map_err(format_fault)?;
+        let more = found.len() == most;
+        Ok(StoredUnits { coordinates: found.into_iter().flat_map(|chunk| chunk.coordinates).collect(), more })
+    }))
 }
 
 /// The elements of a dataset that lie in one stretch.

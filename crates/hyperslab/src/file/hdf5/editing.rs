@@ -74,10 +74,10 @@ impl Hdf5 {
         self.steps.iter().map(String::as_str).find(|step| is_in(path, step))
     }
 
-    /// All groups that can be seen.
-    pub(super) fn all_groups(&self) -> Vec<String> {
-        let seen = self.groups.iter().map(|group| &group.path).filter(|path| self.step_of(path).is_none());
-        seen.cloned().collect()
+    /// The groups below a path, which ends with a slash or is empty, that can be seen.
+    pub(super) fn groups_seen(&self, within: &str) -> impl Iterator<Item = &HeldGroup> {
+        let below = self.groups.numbers_in(within).into_iter().map(|number| &self.groups[number]);
+        below.filter(|group| self.step_of(&group.path).is_none())
     }
 
     /// Notes the groups that a path leads through, which are made with what it leads to.
