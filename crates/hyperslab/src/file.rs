@@ -317,7 +317,10 @@ impl File {
         let phase = if mode.writes_new() { FilePhase::Hidden } else { FilePhase::There };
         let phase = Arc::new(PhaseNow::of(phase));
         let inside = Arc::new(Mutex::new(Contained::of(form)));
-        let unseen = { let (phase, inside) = (phase.clone(), inside.clone()); move || phase.unseen(&inside) };
+        let unseen = {
+            let (phase, inside) = (phase.clone(), inside.clone());
+            move || phase.unseen(&inside)
+        };
         let unpublished = left::new_file(comm, mode, (&attempts, &directory), (&name, &heard.hidden), unseen);
         Ok(File {
             comm: comm.clone(),

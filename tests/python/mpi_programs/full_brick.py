@@ -1,7 +1,7 @@
 """Fills a volume whose server accepts what does not fit: whatever was reported written is there for another client.
 
-Usage: full_brick ONE TWO all|some, two directories by which the same volume is mounted. The writers use the first; rank 0
-reads by the second.
+Usage: full_brick ONE TWO all|some, two directories by which the same volume is mounted. The writers use the first;
+rank 0 reads by the second.
 """
 
 from __future__ import annotations

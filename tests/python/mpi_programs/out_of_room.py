@@ -1,6 +1,7 @@
 """Fills a small file system so that an operation runs out of room, at each place, and judges what the error says.
 
-Usage: out_of_room DIRECTORY TASK, where TASK is JSON: {"seed": number, "cases": how many, or null for all, "step": bytes}
+Usage: out_of_room DIRECTORY TASK, where TASK is JSON:
+    {"seed": number, "cases": how many, or null for all, "step": bytes}
 
 What was there is old, what is written is new. An operation that fails leaves all of an array old, or the error and
 ``unfinished`` name it, in the opening in which it happened and in the next one. Where nothing changed, no marker is

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias, TypedDict, final
 
 __all__ = [
     "Comm",
+    "Crew",
     "Distribution",
     "Local",
     "Memory",
@@ -13,13 +14,19 @@ __all__ = [
     "Report",
     "Request",
     "Target",
+    "Undone",
     "__version__",
     "balanced_mesh",
+    "check_open",
     "chunks_for_request",
     "clean",
     "default_profile",
     "explain",
+    "fail_at_exit",
+    "finalize",
+    "forget",
     "identity",
+    "is_of_a_signal",
     "locals_of",
     "machines",
     "measure_alone",
@@ -29,12 +36,15 @@ __all__ = [
     "profile_constants",
     "profile_in_use",
     "profile_path",
+    "ranks_of_launcher",
     "save_npy",
     "schema_chunks",
     "section_of",
     "simulate_json",
+    "stored_chunks",
     "strategies",
     "strategy_help",
+    "tell_left",
 ]
 
 __version__: str
@@ -222,7 +232,7 @@ class Crew:
 
 @final
 class Undone:
-    def __init__(self, text: str) -> None: ...
+    def __new__(cls, text: str) -> Undone: ...
     def end(self) -> None: ...
 
 @final

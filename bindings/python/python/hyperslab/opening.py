@@ -233,6 +233,6 @@ def open(  # noqa: A001 (as zarr has it)
             stacklevel=2,
         )
     if store.passed_over and member.rank == 0:
-        warnings.warn(f"'{place_text(path)}': passed over: {'; '.join(store.passed_over)}", stacklevel=2)
+        warn(f"'{place_text(path)}': passed over: {'; '.join(store.passed_over)}", stacklevel=2)
     _warn_of_consolidated(store, place_text(path))
     return store

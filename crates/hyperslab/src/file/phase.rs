@@ -1,8 +1,8 @@
 //! How far a file has come to be seen.
 
 use super::Contained;
-use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// How a file that is open is seen by others, and so what becomes of what is written to it. All ranks know it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
