@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::Duration;
 
 /// What is open, until it is closed.
-pub(crate) type Opened = Arc<Mutex<Option<AnyTarget>>>;
+pub(crate) type SharedTarget = Arc<Mutex<Option<AnyTarget>>>;
 
 /// All that is open and of which a rank alone may see the end, the oldest first.
 static OPEN: Mutex<Vec<Weak<Mutex<Option<AnyTarget>>>>> = Mutex::new(Vec::new());
 
 /// Takes note of something new that is open, or of a step.
-pub(crate) fn opened(target: &Opened) {
+pub(crate) fn opened(target: &SharedTarget) {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if open.len() == open.capacity() {
         open.retain(|one| one.strong_count() > 0);
@@ -70,14 +70,14 @@ pub(crate) fn forget() {
 }
 
 /// Something of which readers see nothing until it is ended, and that is kept elsewhere.
-#[pyclass(frozen, module = "hyperslab._core")]
-pub(crate) struct Undone(Unpublished);
+#[pyclass(frozen, name = "Undone", module = "hyperslab._core")]
+pub(crate) struct UndoneHandle(Unpublished);
 
 #[pymethods]
-impl Undone {
+impl UndoneHandle {
     #[new]
-    fn new(text: String) -> Undone {
-        Undone(Unpublished::new(move || text.clone()))
+    fn new(text: String) -> UndoneHandle {
+        UndoneHandle(Unpublished::new(move || text.clone()))
     }
 
     /// It was ended, or given up.

@@ -90,14 +90,14 @@ pub(crate) fn is_of_a_signal(error: &Bound<'_, PyAny>) -> bool {
 }
 
 /// Threads that work for one which waits for them.
-#[pyclass(frozen, module = "hyperslab._core")]
-pub(crate) struct Crew(hyperslab::Crew);
+#[pyclass(frozen, name = "Crew", module = "hyperslab._core")]
+pub(crate) struct ThreadCrew(hyperslab::Crew);
 
 #[pymethods]
-impl Crew {
+impl ThreadCrew {
     #[new]
-    fn new() -> Crew {
-        Crew(hyperslab::Crew::new())
+    fn new() -> ThreadCrew {
+        ThreadCrew(hyperslab::Crew::new())
     }
 
     /// This thread belongs to it from now on.

@@ -37,12 +37,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layout::Pieces>()?;
     module.add_class::<comm::Comm>()?;
     module.add_class::<comm::Report>()?;
-    module.add_class::<ending::Undone>()?;
+    module.add_class::<ending::UndoneHandle>()?;
     module.add_function(wrap_pyfunction!(ending::finalize, module)?)?;
     module.add_function(wrap_pyfunction!(ending::fail_at_exit, module)?)?;
     module.add_function(wrap_pyfunction!(ending::forget, module)?)?;
     module.add_function(wrap_pyfunction!(ending::tell_left, module)?)?;
-    module.add_class::<interrupts::Crew>()?;
+    module.add_class::<interrupts::ThreadCrew>()?;
     module.add_function(wrap_pyfunction!(interrupts::is_of_a_signal, module)?)?;
     module.add_class::<comm::Request>()?;
     module.add_class::<target::Target>()?;

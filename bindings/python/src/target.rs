@@ -3,7 +3,7 @@
 use crate::any_target::AnyTarget;
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
-use crate::ending::{Opened, opened};
+use crate::ending::{SharedTarget, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
 use crate::interrupts::{call, call_with, later, waiting};
 use crate::layout::RawOwnership;
@@ -42,7 +42,7 @@ fn order(name: &str) -> PyResult<Order> {
 /// What is open, until it is closed.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct Target {
-    inner: Opened,
+    inner: SharedTarget,
     path: String,
     is_step: bool,
 }

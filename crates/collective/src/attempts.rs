@@ -60,7 +60,7 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-pub use touched::Touched;
+pub use touched::TouchedParts;
 pub use way::{Growing, New};
 use way::{PublishWay, Small};
 

@@ -110,13 +110,7 @@ impl Moving {
                     None => return self.waits_on(Stage::Indexing(indexing)),
                 },
                 Stage::Walking(mut walk) => match walk.poll(world, party) {
-                    Some(walked) => {
-                        self.changed = walk.has_changed();
-                        Ok(match Settling::owed(world, party.is_server()) {
-                            Some(settling) => Stage::Settling(settling, walked, walk.take_placed()),
-                            None => Stage::Walked(walked, walk.take_placed()),
-                        })
-                    }
+                    Some(walked) => Ok(self.walked_to_its_end(world, party, walk, walked)),
                     None => return self.waits_on(Stage::Walking(walk)),
                 },
                 Stage::Settling(mut settling, walked, placed) => match settling.poll(world) {
@@ -146,6 +140,21 @@ impl Moving {
                 Ok(stage) => self.stage = stage,
                 Err(fault) => return Some(Err(fault)),
             }
+        }
+    }
+
+    /// The walk is over; what closing may still say comes before others are told.
+    fn walked_to_its_end(
+        &mut self,
+        world: &mut dyn World,
+        party: &Party,
+        mut walk: Walk,
+        walked: Result<Walked, Fault>,
+    ) -> Stage {
+        self.changed = walk.has_changed();
+        match Settling::owed(world, party.is_server()) {
+            Some(settling) => Stage::Settling(settling, walked, walk.take_placed()),
+            None => Stage::Walked(walked, walk.take_placed()),
         }
     }
 

@@ -20,22 +20,22 @@ thread_local! {
 
 /// Threads that work for one which waits for them. Their calls stop when it says so, those of no other thread do.
 #[derive(Clone)]
-pub struct Crew(Arc<Shared>);
+pub struct Crew(Arc<CrewState>);
 
 #[derive(Default)]
-struct Shared {
+struct CrewState {
     stopped: AtomicBool,
     /// Calls that its threads are in.
     calls: AtomicUsize,
-    known: Mutex<Known>,
+    known: Mutex<KnownCall>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownCall {
     /// Memberships on which its threads have made requests.
     comms: Vec<Weakly>,
     /// Crews of its threads.
-    below: Vec<Weak<Shared>>,
+    below: Vec<Weak<CrewState>>,
 }
 
 impl Default for Crew {
@@ -75,7 +75,7 @@ impl Crew {
     }
 }
 
-impl Shared {
+impl CrewState {
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         let known = lock(&self.known);

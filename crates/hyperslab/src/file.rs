@@ -314,13 +314,10 @@ impl File {
         let others = || Attempts::new(heard.home, heard.opening, false, options.durable, None);
         let attempts = mine.map_or_else(|| Arc::new(others()), |opened| opened.attempts);
         comm.watch(&attempts);
-        let phase = if mode.writes_new() { FilePhase::Hidden } else { FilePhase::There };
-        let phase = Arc::new(PhaseNow::of(phase));
+        let phase = Arc::new(PhaseNow::of_mode(mode.writes_new()));
         let inside = Arc::new(Mutex::new(Contained::of(form)));
-        let unseen = {
-            let (phase, inside) = (phase.clone(), inside.clone());
-            move || phase.unseen(&inside)
-        };
+        let seen = (phase.clone(), inside.clone());
+        let unseen = move || unseen(&seen.0, &seen.1);
         let unpublished = left::new_file(comm, mode, (&attempts, &directory), (&name, &heard.hidden), unseen);
         Ok(File {
             comm: comm.clone(),
@@ -516,6 +513,15 @@ impl File {
             return self.settle();
         }
         self.finish(Some(why.into()))
+    }
+}
+
+/// Whether something was written that is seen only when the file is published: then, whether readers see an earlier state.
+fn unseen(phase: &PhaseNow, inside: &Mutex<Contained>) -> Option<bool> {
+    match phase.get() {
+        FilePhase::Hidden => Some(phase.was_shown()),
+        FilePhase::Gathering => inside.lock().unwrap_or_else(PoisonError::into_inner).changed.then_some(true),
+        FilePhase::There => None,
     }
 }
 

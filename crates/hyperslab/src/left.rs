@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// All that this process has left, so far.
-static LEFT: Mutex<Left> =
-    Mutex::new(Left { undone: BTreeMap::new(), requests: Vec::new(), told: BTreeSet::new(), untold: None });
+static LEFT: Mutex<LeftBehind> =
+    Mutex::new(LeftBehind { undone: BTreeMap::new(), requests: Vec::new(), told: BTreeSet::new(), untold: None });
 
-struct Left {
+struct LeftBehind {
     undone: BTreeMap<u64, Weak<Undone>>,
     /// Memberships with requests.
     requests: Vec<Weakly>,

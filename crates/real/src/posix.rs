@@ -21,6 +21,7 @@ mod sieve;
 mod syncing;
 mod whole_reader;
 mod windows;
+mod writing;
 mod written;
 
 use crate::doing::done;

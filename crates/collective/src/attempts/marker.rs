@@ -1,7 +1,7 @@
 //! What a marker is to its owner.
 
 use super::owner::lines;
-use super::touched::Touched;
+use super::touched::TouchedParts;
 use hyperslab_world::{Lock, Names, Proof};
 
 /// The marker of something that is being changed, which its owner has locked.
@@ -12,7 +12,7 @@ pub struct Marker {
     /// Length of the note of an earlier owner \[B\]; of one who died before he changed anything, 0.
     pub(super) before: Option<u64>,
     /// What earlier updates that did not end touched, as far as they said.
-    pub(super) earlier: Vec<Option<Touched>>,
+    pub(super) earlier: Vec<Option<TouchedParts>>,
     /// What the marker holds now.
     pub(super) contents: u64,
     /// What it says, where it may rest between two changes.
@@ -26,7 +26,7 @@ impl Marker {
     }
 
     /// Whether an update that ends writes all that earlier ones touched which did not end.
-    pub fn is_ended_by(&self, touched: &Touched) -> bool {
+    pub fn is_ended_by(&self, touched: &TouchedParts) -> bool {
         self.earlier.iter().all(|earlier| earlier.as_ref().is_some_and(|earlier| touched.covers(earlier)))
     }
 
@@ -42,10 +42,10 @@ impl Marker {
 }
 
 /// What updates touched that did not end and whose marker has this note, as far as they said.
-pub(super) fn earlier(note: &[u8]) -> Vec<Option<Touched>> {
+pub(super) fn earlier(note: &[u8]) -> Vec<Option<TouchedParts>> {
     let lines = lines(note);
     let torn = lines.iter().filter(|line| line.get("readers").is_none_or(|readers| readers != "whole"));
-    let touched: Vec<_> = torn.map(Touched::of_line).collect();
+    let touched: Vec<_> = torn.map(TouchedParts::of_line).collect();
     if lines.is_empty() { vec![None] } else { touched }
 }
 

@@ -6,7 +6,7 @@ use super::marker::{Marker, Notes, earlier};
 use super::opening::Opening;
 use super::owner::{Owner, line_of, lines};
 use super::records::{RESTS, UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
-use super::touched::{TOUCHED, Touched};
+use super::touched::{TOUCHED, TouchedParts};
 use hyperslab_world::{Claim, Fault, FaultKind, Lock, Locked, Locks, fingerprint};
 use serde_json::Map;
 use std::fmt;
@@ -18,7 +18,7 @@ pub enum Change<'a> {
         /// What replaces something is made in this directory, if anything is.
         updates: Option<&'a str>,
         /// What it touches.
-        touched: &'a Touched,
+        touched: &'a TouchedParts,
     },
     /// In place, of which readers see nothing before its end.
     Unseen(&'a str),
@@ -81,7 +81,7 @@ impl Opening {
         if updates.is_some() {
             self.note_update(name, torn)?;
         }
-        let marked = |lock, before: Option<u64>, earlier: Vec<Option<Touched>>, contents: &[u8]| {
+        let marked = |lock, before: Option<u64>, earlier: Vec<Option<TouchedParts>>, contents: &[u8]| {
             let (name, shown) = (marker.to_string(), name.to_string());
             let notes = notes.clone().filter(|_| before.is_none() && contents == line);
             Ok(Ok(Marker { name, shown, lock, before, earlier, contents: fingerprint(contents), notes }))
@@ -118,7 +118,7 @@ impl Opening {
         let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
         let words = [("updates", directory), ("readers", readers), ("replaced", replaced)];
         if !matches!(change, Change::Torn { updates: None, .. }) || !self.at_once || self.durable {
-            let text = touched.and_then(Touched::text);
+            let text = touched.and_then(TouchedParts::text);
             let said = text.iter().map(|text| (TOUCHED, text.as_str()));
             return (owner.line(&words.into_iter().chain(said).collect::<Vec<_>>()), None);
         }
@@ -334,7 +334,7 @@ impl Opening {
     }
 
     /// The update of a file ended in the middle: its marker stays beside the file without an owner, and says what may be torn.
-    pub fn leave_torn(&self, marker: Marker, touched: &Touched) {
+    pub fn leave_torn(&self, marker: Marker, touched: &TouchedParts) {
         if marker.notes.is_none() {
             // It has said so all the time.
             return;

@@ -11,22 +11,22 @@ pub(super) const TOUCHED: &str = "touched";
 
 /// By the names of arrays: what is written of each, or all of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Touched(BTreeMap<String, Option<Section>>);
+pub struct TouchedParts(BTreeMap<String, Option<Section>>);
 
-impl FromIterator<(String, Option<Section>)> for Touched {
-    fn from_iter<I: IntoIterator<Item = (String, Option<Section>)>>(arrays: I) -> Touched {
-        Touched(arrays.into_iter().collect())
+impl FromIterator<(String, Option<Section>)> for TouchedParts {
+    fn from_iter<I: IntoIterator<Item = (String, Option<Section>)>>(arrays: I) -> TouchedParts {
+        TouchedParts(arrays.into_iter().collect())
     }
 }
 
-impl Touched {
+impl TouchedParts {
     /// The names of the arrays.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
     /// Whether whatever writes all of this writes all of another one, too.
-    pub fn covers(&self, other: &Touched) -> bool {
+    pub fn covers(&self, other: &TouchedParts) -> bool {
         other.0.iter().all(|(name, theirs)| match (self.0.get(name), theirs) {
             (None, _) | (Some(Some(_)), None) => false,
             (Some(None), _) => true,
@@ -49,7 +49,7 @@ impl Touched {
     }
 
     /// What a line of a marker says, if it does.
-    pub(super) fn of_line(line: &Map<String, Value>) -> Option<Touched> {
+    pub(super) fn of_line(line: &Map<String, Value>) -> Option<TouchedParts> {
         let Value::Object(arrays) = serde_json::from_str(line.get(TOUCHED)?.as_str()?).ok()? else { return None };
         let triplet = |numbers: &Value| {
             let numbers: Option<Vec<u64>> = numbers.as_array()?.iter().map(Value::as_u64).collect();
@@ -60,7 +60,7 @@ impl Touched {
             Value::Null => Some((name, None)),
             dims => Some((name, Some(Section { dims: dims.as_array()?.iter().map(triplet).collect::<Option<_>>()? }))),
         };
-        arrays.into_iter().map(array).collect::<Option<_>>().map(Touched)
+        arrays.into_iter().map(array).collect::<Option<_>>().map(TouchedParts)
     }
 }
 
@@ -87,17 +87,17 @@ mod tests {
 
     #[test]
     fn it_comes_back_from_a_line() {
-        let touched: Touched =
+        let touched: TouchedParts =
             [("a/b".to_string(), None), ("c\"".into(), some(&[(0, 3, 2, 1), (1, 1, 5, 1)]))].into_iter().collect();
         let mut line = Map::new();
-        assert_eq!(Touched::of_line(&line), None);
+        assert_eq!(TouchedParts::of_line(&line), None);
         line.insert(TOUCHED.into(), touched.text().unwrap().into());
-        assert_eq!(Touched::of_line(&line), Some(touched));
+        assert_eq!(TouchedParts::of_line(&line), Some(touched));
         for text in ["", "[]", "{\"a\": 7}", "{\"a\": [[1, 2, 3]]}", "{\"a\": [[1, 2, 3, -4]]}"] {
             line.insert(TOUCHED.into(), text.into());
-            assert_eq!(Touched::of_line(&line), None, "{text}");
+            assert_eq!(TouchedParts::of_line(&line), None, "{text}");
         }
-        let long: Touched = (0..1000).map(|number| (format!("array {number}"), None)).collect();
+        let long: TouchedParts = (0..1000).map(|number| (format!("array {number}"), None)).collect();
         assert_eq!(long.text(), None, "only writing everything ends it");
     }
 
@@ -118,7 +118,7 @@ mod tests {
         let mut covered = 0;
         for ours in &triplets {
             for theirs in &triplets {
-                let of = |t: &Triplet| Touched::from_iter([("a".to_string(), Some(Section { dims: vec![*t] }))]);
+                let of = |t: &Triplet| TouchedParts::from_iter([("a".to_string(), Some(Section { dims: vec![*t] }))]);
                 if of(ours).covers(&of(theirs)) {
                     covered += 1;
                     assert!((0..20).all(|i| !has(theirs, i) || has(ours, i)), "{ours:?} {theirs:?}");
@@ -126,9 +126,9 @@ mod tests {
             }
         }
         assert!(covered > triplets.len() * 3);
-        let whole = Touched::from_iter([("a".to_string(), None)]);
-        let part = Touched::from_iter([("a".to_string(), some(&[(0, 1, 1, 5)]))]);
-        let other = Touched::from_iter([("b".to_string(), some(&[(0, 1, 1, 5)]))]);
+        let whole = TouchedParts::from_iter([("a".to_string(), None)]);
+        let part = TouchedParts::from_iter([("a".to_string(), some(&[(0, 1, 1, 5)]))]);
+        let other = TouchedParts::from_iter([("b".to_string(), some(&[(0, 1, 1, 5)]))]);
         assert!(whole.covers(&part) && !part.covers(&whole) && !whole.covers(&other));
     }
 }

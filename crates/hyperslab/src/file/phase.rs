@@ -1,8 +1,6 @@
 //! How far a file has come to be seen.
 
-use super::Contained;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// How a file that is open is seen by others, and so what becomes of what is written to it. All ranks know it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +22,12 @@ pub(super) struct PhaseNow {
 }
 
 impl PhaseNow {
-    pub(super) fn of(phase: FilePhase) -> PhaseNow {
+    /// That of a file that is opened: a new one is hidden.
+    pub(super) fn of_mode(new: bool) -> PhaseNow {
+        PhaseNow::of(if new { FilePhase::Hidden } else { FilePhase::There })
+    }
+
+    fn of(phase: FilePhase) -> PhaseNow {
         PhaseNow { now: AtomicU8::new(phase as u8), shown: AtomicBool::new(phase != FilePhase::Hidden) }
     }
 
@@ -37,15 +40,6 @@ impl PhaseNow {
         let now = self.now.load(Ordering::SeqCst);
         let all = [FilePhase::Hidden, FilePhase::Gathering, FilePhase::There];
         all.into_iter().find(|phase| *phase as u8 == now).expect("it was set to one of these")
-    }
-
-    /// Whether something was written that is seen only when the file is published: then, whether readers see an earlier state.
-    pub(super) fn unseen(&self, inside: &Mutex<Contained>) -> Option<bool> {
-        match self.get() {
-            FilePhase::Hidden => Some(self.was_shown()),
-            FilePhase::Gathering => inside.lock().unwrap_or_else(PoisonError::into_inner).changed.then_some(true),
-            FilePhase::There => None,
-        }
     }
 
     /// Whether it ever had its name.

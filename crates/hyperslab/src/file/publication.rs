@@ -13,7 +13,7 @@ use super::edit::Edit;
 use super::form::{FileChange, FileEnd};
 use super::phase::FilePhase;
 use super::putting::Putting;
-use super::{Contained, File, disk};
+use super::{Contained, File, disk, unseen};
 use crate::course::{End, Publish};
 use crate::error::Error;
 use crate::zarr::Mode;
@@ -34,7 +34,7 @@ impl File {
 
     /// Whether there is something that the next publication lets others see.
     fn has_unseen(&self) -> bool {
-        self.phase.unseen(&self.inside).is_some()
+        unseen(&self.phase, &self.inside).is_some()
     }
 
     /// Waits for all requests; of a new file, makes visible what is whole. What is written to a step stays hidden until the step

@@ -4,7 +4,7 @@ use super::File;
 use super::disk::{self, follow_disk, marker};
 use super::form::{ChangeFile, FileChange, FileSize, NewPlaces};
 use crate::selection::Sections;
-use hyperslab_collective::attempts::{Change, Marker, Touched};
+use hyperslab_collective::attempts::{Change, Marker, TouchedParts};
 use hyperslab_collective::{Decision, Each, Target};
 use hyperslab_layout::Stored;
 use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
@@ -183,7 +183,7 @@ impl Putting {
     }
 
     /// What is written of which arrays.
-    fn touched(&self) -> Touched {
+    fn touched(&self) -> TouchedParts {
         let inside = self.file.inside();
         let each = self.numbers.iter().enumerate();
         each.map(|(i, number)| (inside.form.array(*number).name.to_string(), self.sections.of(i).cloned())).collect()

@@ -10,7 +10,7 @@ use crate::error::format_fault;
 use crate::options::WriteOptions;
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
-use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New, Replacing, Touched};
+use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New, Replacing, TouchedParts};
 use hyperslab_collective::{ArrayRequest, Decision, Each, Selected, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::stored::Stored;
@@ -198,7 +198,7 @@ impl Writing {
         for ((stored, proof), array) in stored.iter().zip(proofs).zip(&self.arrays) {
             let (at, shown) = (self.at(array), self.store.shown(&array.name));
             let section = if let Selected::Section(section) = &array.selected { Some(section.clone()) } else { None };
-            let touched = Touched::from_iter([(shown.clone(), section)]);
+            let touched = TouchedParts::from_iter([(shown.clone(), section)]);
             let change = Change::Torn { updates: Some(&updates), touched: &touched };
             let marker = attempts.mark(&format!("{at}/{MARKER}"), &shown, &change)?;
             // An earlier update that did not end is over when all that it touched was written again.

@@ -13,7 +13,7 @@ const OVERLAY: u32 = 0x794c_7630;
 
 /// Where a file is, as far as its file system tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reach {
+pub(crate) enum Nearness {
     /// On a disk or in memory of this host.
     AtHand,
     /// In layers of which some may be elsewhere; what is written goes to one of this host.
@@ -23,24 +23,24 @@ pub(crate) enum Reach {
     Far,
 }
 
-impl Reach {
+impl Nearness {
     /// Whether errors of writing may come with the sync or the close.
     pub(crate) fn tells_late(self) -> bool {
-        self == Reach::Far
+        self == Nearness::Far
     }
 }
 
 /// Whether a file is on a file system known to be of this host. Asking a far one may take as long as anything else.
 pub(crate) fn holds(file: &impl AsRawFd) -> bool {
-    reach(file) == Reach::AtHand
+    reach(file) == Nearness::AtHand
 }
 
 /// Where a file is.
-pub(crate) fn reach(file: &impl AsRawFd) -> Reach {
+pub(crate) fn reach(file: &impl AsRawFd) -> Nearness {
     match kind(file) {
-        Some(kind) if AT_HAND.contains(&kind) => Reach::AtHand,
-        Some(OVERLAY) => Reach::Layered,
-        _ => Reach::Far,
+        Some(kind) if AT_HAND.contains(&kind) => Nearness::AtHand,
+        Some(OVERLAY) => Nearness::Layered,
+        _ => Nearness::Far,
     }
 }
 

@@ -1,19 +1,19 @@
 //! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
-use super::at_hand::{self, Reach};
+use super::at_hand::{self, Nearness};
 use super::at_once;
 use super::cached::is_all_cached;
-use super::coalescing::CoalescingWriter;
 use super::content::Scratch;
 use super::direct::Way;
 use super::grounds::Grounds;
 use super::handle::Handle;
 use super::job::{Answer, Answers, Job};
+use super::pieces::hull;
 use super::queue::Queue;
-use super::replacing::{Successors, replace_by};
+use super::replacing::Successors;
 use super::set::{DIRECT_DEPTH_MAX, Set};
 use super::whole_reader::ChecksumReader;
-use super::written::{self, Written};
+use super::written::Written;
 use crate::doing::{Doing, done};
 use crate::regular;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
@@ -44,7 +44,7 @@ pub(super) struct Files {
     pub(super) sets: Vec<Set>,
     answers: Answers,
     /// Directories that were asked about, and where they are; mounts of files that are on this host.
-    reach: BTreeMap<PathBuf, Reach>,
+    reach: BTreeMap<PathBuf, Nearness>,
     mounts: BTreeSet<u64>,
     /// Names made since the last sync, of files and directories.
     pub(super) new: BTreeSet<PathBuf>,
@@ -60,7 +60,7 @@ pub(super) struct Files {
     pub(super) sends_on: Arc<AtomicBool>,
     /// Whether reads may copy out of mappings.
     pub(super) maps: bool,
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
 }
 
 impl Files {
@@ -153,7 +153,7 @@ impl Files {
     ///
     /// A file that was opened earlier may have been renamed since, and another have taken its name: publishing does
     /// just that. So what the name means now is compared each time.
-    fn file(&mut self, path: &Path, write: bool) -> Result<Option<Arc<Handle>>, Fault> {
+    pub(super) fn file(&mut self, path: &Path, write: bool) -> Result<Option<Arc<Handle>>, Fault> {
         match self.found_or_opened(path, write) {
             Ok(handle) => Ok(Some(handle)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -168,7 +168,7 @@ impl Files {
             return Ok(open.clone());
         }
         let mut opened = Handle::open(path, write)?;
-        opened.reach = path.parent().map_or(Reach::Far, |parent| self.ask_of(parent, &opened.file));
+        opened.reach = path.parent().map_or(Nearness::Far, |parent| self.ask_of(parent, &opened.file));
         let opened = Arc::new(opened);
         self.close_but(|open| open.path != path);
         let parts: usize = self.sets.iter().map(Set::parts).sum();
@@ -266,23 +266,23 @@ impl Files {
     }
 
     /// Where the root of an object is, in which this file was made.
-    fn ask_about_root(&mut self, object: &Object, file: &File) -> Reach {
+    pub(super) fn ask_about_root(&mut self, object: &Object, file: &File) -> Nearness {
         let root = self.grounds.at(object).map(PathBuf::from);
         root.map_or_else(|| at_hand::reach(file), |root| self.ask_of(&root, file))
     }
 
     /// Where a directory is, in which this file lies; it is asked once.
-    fn ask_of(&mut self, directory: &Path, file: &File) -> Reach {
+    fn ask_of(&mut self, directory: &Path, file: &File) -> Nearness {
         if let Some(&reach) = self.reach.get(directory) {
             return reach;
         }
         let reach = at_hand::reach(file);
-        self.mounts.extend((reach == Reach::AtHand).then(|| at_once::mount_of(file)).flatten());
+        self.mounts.extend((reach == Nearness::AtHand).then(|| at_once::mount_of(file)).flatten());
         self.remember(directory, reach);
         reach
     }
 
-    fn remember(&mut self, directory: &Path, reach: Reach) {
+    fn remember(&mut self, directory: &Path, reach: Nearness) {
         if self.reach.len() >= KNOWN_DIRECTORIES_MAX {
             self.reach.clear();
         }
@@ -293,12 +293,12 @@ impl Files {
     fn ask_at_once(&mut self, path: &Path) -> bool {
         let Some(directory) = path.parent() else { return false };
         if let Some(&reach) = self.reach.get(directory) {
-            return reach == Reach::AtHand;
+            return reach == Nearness::AtHand;
         }
         let is_known = |path| at_once::mount_at(path).is_some_and(|mount| self.mounts.contains(&mount));
         let at_hand = is_known(path) && is_known(directory);
         if at_hand {
-            self.remember(directory, Reach::AtHand);
+            self.remember(directory, Nearness::AtHand);
         }
         at_hand
     }
@@ -335,58 +335,12 @@ impl Files {
     /// Whether an object that is new goes where nothing far away is waited for. Below a root nobody mounts anything in
     /// directories that are hidden.
     fn is_new_at_hand(&self, object: &Object) -> bool {
-        self.grounds.at(object).is_some_and(|root| self.reach.get(root) == Some(&Reach::AtHand))
+        self.grounds.at(object).is_some_and(|root| self.reach.get(root) == Some(&Nearness::AtHand))
     }
 
     /// Whether a whole object goes where nothing far away is waited for: one that is new, or in the place of another.
     pub(super) fn goes_at_hand(&mut self, object: &Object, replace: bool) -> bool {
         if replace { self.found_at_hand(object).is_some() } else { self.is_new_at_hand(object) }
-    }
-
-    /// Writes elements as a whole object.
-    pub(super) fn write_whole(
-        &mut self,
-        object: &Object,
-        moves: &Moves,
-        checksum: bool,
-        how: (bool, Durability),
-    ) -> Result<Outcome, Fault> {
-        self.whole(object, how, checksum, |writer| {
-            writer.whole(moves)?;
-            if checksum { writer.checksum() } else { Ok(()) }
-        })
-    }
-
-    /// Writes bytes as a whole object.
-    pub(super) fn put(
-        &mut self,
-        object: &Object,
-        bytes: &[u8],
-        replace: bool,
-        durability: Durability,
-    ) -> Result<Outcome, Fault> {
-        self.whole(object, (replace, durability), false, |writer| writer.put(bytes))
-    }
-
-    fn write(&mut self, object: &Object, moves: &Moves, durability: Durability) -> Result<Outcome, Fault> {
-        let path = self.path(object);
-        let doing = Doing { verb: "writing", path: &path };
-        let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
-        let sends_on = self.sends_on(durability);
-        let going = sends_on.then_some(&*self.advance);
-        let mut writer = CoalescingWriter::new(&handle.file, doing, &mut self.scratch, false).going(going);
-        writer.scatter(moves)?;
-        let (moved, sent) = writer.finish()?;
-        if durability > Durability::Cached {
-            let parent = path.parent().unwrap_or(Path::new(""));
-            if self.written.keep((parent, handle.reach), &path, &handle.file)? {
-                self.dirty.insert(path.clone());
-            }
-        }
-        if sends_on {
-            self.send_on(&path, &handle.file, hull(moves), (moves.bytes(), sent))?;
-        }
-        Ok(Outcome::Done(moved))
     }
 
     fn read(&mut self, object: &Object, moves: Moves) -> Result<Outcome, Fault> {
@@ -395,79 +349,6 @@ impl Files {
         let bytes = moves.bytes();
         let calls = Job { handle, moves, share: None, way: Way::Read, direct: false, maps: self.maps }.carry()?;
         Ok(done(bytes, calls))
-    }
-
-    /// Writes a whole object: straight, or beside it and then over it by a rename. What shall be durable at once takes its
-    /// name when it is ([`Successors`]).
-    fn whole(
-        &mut self,
-        object: &Object,
-        (replace, durability): (bool, Durability),
-        summed: bool,
-        fill: impl FnOnce(&mut CoalescingWriter) -> Result<(), Fault>,
-    ) -> Result<Outcome, Fault> {
-        let path = self.path(object);
-        let doing = Doing { verb: "writing", path: &path };
-        let failed = |error: io::Error| doing.failed("", &error);
-        let mut new = BTreeSet::new();
-        let spot = self.grounds.spot(object, &path, &mut new);
-        // Also of a write that fails: who tries again finds them made.
-        if durability > Durability::Cached {
-            self.new.extend(new);
-        }
-        let spot = spot.map_err(failed)?;
-        let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
-        let hidden = made.transpose().map_err(failed)?;
-        let file = Arc::new(self.grounds.create(object, &spot, (hidden.as_ref(), &target)).map_err(failed)?);
-        let reach = self.ask_about_root(object, &file);
-        let sends_on = self.sends_on(durability);
-        let going = sends_on.then_some(&*self.advance);
-        let of_writer = Doing { verb: "writing", path: &target };
-        let mut writer = CoalescingWriter::new(&file, of_writer, &mut self.scratch, summed).going(going);
-        let filled = fill(&mut writer).and_then(|()| writer.finish());
-        let (moved, sent) = match filled {
-            Ok(ended) => ended,
-            Err(fault) => {
-                let _ = hidden.as_ref().unwrap_or(&spot).unlink();
-                return Err(fault);
-            }
-        };
-        if sends_on {
-            self.send_on(&path, &file, (0, moved.bytes), (moved.bytes, sent))?;
-        }
-        if hidden.is_some() && durability == Durability::Now {
-            self.believe((object, &target), (durability, reach), file)?;
-            self.replacing.wait(object, target, path);
-            return Ok(Outcome::Done(moved));
-        }
-        let held = self.believe((object, &path), (durability, reach), file).inspect_err(|_| {
-            let _ = hidden.as_ref().unwrap_or(&spot).unlink();
-        });
-        held?;
-        if let Some(hidden) = &hidden {
-            replace_by(hidden, &spot, &doing)?;
-        }
-        if durability > Durability::Cached {
-            self.new.insert(path);
-        }
-        Ok(Outcome::Done(moved))
-    }
-
-    /// Closes a whole object that was written, or keeps it for its sync. What takes the place of another must be believed before,
-    /// also where it need not be durable.
-    fn believe(
-        &mut self,
-        (object, path): (&Object, &Path),
-        (durability, reach): (Durability, Reach),
-        file: Arc<File>,
-    ) -> Result<(), Fault> {
-        if durability > Durability::Cached {
-            let root = self.grounds.at(object).map(PathBuf::from).unwrap_or_default();
-            if self.written.keep((&root, reach), path, &file)? {
-                self.dirty.insert(path.into());
-            }
-        }
-        written::closed(path, file)
     }
 
     /// Reads a part of a whole object with a checksum, and tells what it contributes to that.
@@ -636,18 +517,10 @@ impl Files {
 }
 
 /// Whether a file is known to lie on this host, by its directory.
-fn holds(reach: &BTreeMap<PathBuf, Reach>, path: &Path) -> bool {
-    path.parent().and_then(|parent| reach.get(parent)) == Some(&Reach::AtHand)
+fn holds(reach: &BTreeMap<PathBuf, Nearness>, path: &Path) -> bool {
+    path.parent().and_then(|parent| reach.get(parent)) == Some(&Nearness::AtHand)
 }
 
 fn whole_striped(object: &str) -> Fault {
     Fault::new(FaultKind::Unsupported, format!("object '{object}' is striped, and so written and read in parts only"))
-}
-
-/// The first byte of an object that is moved, and the one behind the last.
-fn hull(moves: &Moves) -> (u64, u64) {
-    let bytes = moves.there.element.bytes();
-    let hulls = moves.nests().filter_map(|nest| nest.hull_b(bytes));
-    let (low, high) = hulls.fold((i64::MAX, 0), |(low, high), hull| (low.min(hull.0), high.max(hull.1)));
-    (low as u64, high as u64)
 }

@@ -1,6 +1,6 @@
 //! Open files: one handle that goes through the cache of the system and, once it is asked for, one that does not.
 
-use super::at_hand::Reach;
+use super::at_hand::Nearness;
 use super::content::Source;
 use crate::regular;
 use std::fs::{File, Metadata, OpenOptions};
@@ -23,7 +23,7 @@ pub(super) struct Handle {
     pub(super) file: Arc<File>,
     pub(super) writable: bool,
     pub(super) identity: Identity,
-    pub(super) reach: Reach,
+    pub(super) reach: Nearness,
     direct: OnceLock<Option<DirectFile>>,
 }
 
@@ -50,7 +50,7 @@ impl Handle {
             file: Arc::new(file),
             writable: write,
             identity,
-            reach: Reach::Far,
+            reach: Nearness::Far,
             direct: OnceLock::new(),
         })
     }

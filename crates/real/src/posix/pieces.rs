@@ -1,5 +1,6 @@
 //! Calls that move several pieces of memory to or from one stretch of a file, and may move only a part of them.
 
+use hyperslab_world::Moves;
 use libc::iovec;
 use std::io;
 
@@ -51,6 +52,14 @@ fn passed(pieces: &mut [iovec], mut moved: usize) -> usize {
         ended += 1;
     }
     ended
+}
+
+/// The first byte of an object that is moved, and the one behind the last.
+pub(super) fn hull(moves: &Moves) -> (u64, u64) {
+    let bytes = moves.there.element.bytes();
+    let hulls = moves.nests().filter_map(|nest| nest.hull_b(bytes));
+    let (low, high) = hulls.fold((i64::MAX, 0), |(low, high), hull| (low.min(hull.0), high.max(hull.1)));
+    (low as u64, high as u64)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! that it could not keep them; it says so once, and a descriptor that is opened later hears nothing. So what becomes
 //! durable is synced by the descriptor that wrote it, and each close of one is looked at.
 
-use super::at_hand::Reach;
+use super::at_hand::Nearness;
 use super::handle::Handle;
 use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, close};
 use hyperslab_world::Fault;
@@ -18,7 +18,7 @@ const WAITING_MAX: usize = SINGLE_SYNCS_MAX;
 #[derive(Default)]
 pub(super) struct Written {
     /// By path: what was written and is to be synced.
-    waiting: BTreeMap<PathBuf, Writer>,
+    waiting: BTreeMap<PathBuf, Descriptor>,
     /// By root: file systems that hold what was closed before its sync. Each was opened before, and so hears of errors since.
     watched: BTreeMap<PathBuf, FileSystem>,
     /// The first error of a close that no request could tell.
@@ -26,7 +26,7 @@ pub(super) struct Written {
 }
 
 /// A descriptor that wrote.
-struct Writer {
+struct Descriptor {
     file: Arc<File>,
     /// Whether its file system may tell late of what it could not keep.
     tells_late: bool,
@@ -34,7 +34,12 @@ struct Writer {
 
 impl Written {
     /// Keeps a descriptor for the sync of what it wrote below a root there. Says whether there is anything left to sync.
-    pub(super) fn keep(&mut self, (root, reach): (&Path, Reach), path: &Path, file: &Arc<File>) -> Result<bool, Fault> {
+    pub(super) fn keep(
+        &mut self,
+        (root, reach): (&Path, Nearness),
+        path: &Path,
+        file: &Arc<File>,
+    ) -> Result<bool, Fault> {
         let known = self.waiting.get(path);
         if known.is_some_and(|writer| Arc::ptr_eq(&writer.file, file)) {
             return Ok(true);
@@ -56,8 +61,8 @@ impl Written {
     }
 
     /// Keeps one that is about to write.
-    pub(super) fn expect(&mut self, reach: Reach, path: &Path, file: &Arc<File>) -> Result<(), Fault> {
-        let writer = Writer { file: file.clone(), tells_late: reach.tells_late() };
+    pub(super) fn expect(&mut self, reach: Nearness, path: &Path, file: &Arc<File>) -> Result<(), Fault> {
+        let writer = Descriptor { file: file.clone(), tells_late: reach.tells_late() };
         // Of one name, the file that was replaced.
         let before = self.waiting.insert(path.into(), writer);
         before.map_or(Ok(()), |before| closed(path, before.file))
@@ -103,7 +108,7 @@ impl Written {
 
     /// Whether closing may still tell of an error: of any, or only of those that the next call does not come to again.
     pub(super) fn owes<'h>(&self, any: bool, mut open: impl Iterator<Item = &'h Handle>) -> bool {
-        let waits = |writer: &Writer| any || writer.tells_late;
+        let waits = |writer: &Descriptor| any || writer.tells_late;
         let is_written = |handle: &Handle| handle.writable && (any || handle.reach.tells_late());
         self.late.is_some() || self.waiting.values().any(waits) || open.any(is_written)
     }
