@@ -56,7 +56,7 @@ SYSTEM_CALLS = {
     "unlink": ("unlink", "unlinkat", "rmdir"),
     "truncate": ("truncate", "ftruncate", "fallocate"),
     "link": ("link", "linkat", "symlink", "symlinkat"),
-    "mode": ("chmod", "fchmod", "fchmodat", "fchmodat2"),
+    "mode": ("chmod", "fchmod", "fchmodat", "fchmodat2", "fchown", "fsetxattr", "fremovexattr"),
     "stat": ("stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
     "list": ("getdents", "getdents64"),
     "lock": ("flock", "fcntl"),

@@ -50,6 +50,8 @@ HARMLESS = {
     "fstatfs",
     "getcwd",
     "getxattr",
+    "lgetxattr",
+    "fgetxattr",
     "ioctl",
     "lseek",
     "mmap",

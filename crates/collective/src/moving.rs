@@ -170,7 +170,7 @@ impl Moving {
     }
 
     /// Whether this rank has changed something that readers may have seen before.
-    pub(crate) fn has_changed(&self) -> bool {
+    pub fn has_changed(&self) -> bool {
         self.changed
     }
 

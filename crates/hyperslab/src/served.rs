@@ -7,7 +7,7 @@ use hyperslab_collective::served::{self, Served, Service};
 use hyperslab_collective::{Moving, enter, syncing};
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Party, Question};
+use hyperslab_walk::{Party, Question, Votes};
 use hyperslab_world::{Fault, FaultKind};
 
 impl Comm {
@@ -49,6 +49,7 @@ impl Comm {
     /// Does what was decided. Returns whether the service goes on.
     fn serve_one(&self, machine: &mut Machine, party: &mut Party, told: &[u8]) -> Result<bool, Fault> {
         let service = Service::of(told, decode).map_err(|fault| party.abandon(machine, fault))?;
+        let mut changed = false;
         let (what, outcome) = match service {
             Service::End => return Ok(false),
             Service::Nothing => return Ok(true),
@@ -59,23 +60,27 @@ impl Comm {
             }
             Service::Transfer(transfer) => {
                 let what = format!("end of {}", transfer.what);
-                (what, self.move_for_others(machine, party, *transfer)?)
+                let (moved, has_changed) = self.move_for_others(machine, party, *transfer)?;
+                changed = has_changed;
+                (what, moved)
             }
         };
-        let question = Question { what, fault: outcome.err(), ..Question::default() };
+        let votes = Votes { changed, ..Votes::default() };
+        let question = Question { what, fault: outcome.err(), votes, ..Question::default() };
         match (party.agree(machine, question, || Ok(Vec::new())), party.poisoned()) {
             (Err(fault), Some(_)) => Err(fault),
             _ => Ok(true),
         }
     }
 
-    /// Moves what others hold. The outer error is known to all ranks.
+    /// Moves what others hold; says, too, whether it has changed something that readers may have seen. The outer error is known to
+    /// all ranks.
     fn move_for_others(
         &self,
         machine: &mut Machine,
         party: &mut Party,
         served: Served,
-    ) -> Result<Result<(), Fault>, Fault> {
+    ) -> Result<(Result<(), Fault>, bool), Fault> {
         let exposure = served.exposure((party.rank(), party.size()));
         let Served { what, transfer, parameters, beside, limits, roots } = served;
         party.limits = limits;
@@ -90,7 +95,8 @@ impl Comm {
             }
             result.is_some()
         })?;
-        result.expect("driven to its end").map(|moved| moved.map(|_| ()))
+        let changed = moving.has_changed();
+        result.expect("driven to its end").map(|moved| (moved.map(|_| ()), changed))
     }
 
     /// Ends the service, on all clients; the servers' [`Comm::serve`] returns.

@@ -93,7 +93,11 @@ impl Record<'_> {
                 .hint("nothing that it says is done; let its owner or an administrator remove it");
         }
         let fault = posix_fault(verb, self.path, error);
-        let owner = std::fs::symlink_metadata(self.path).ok().filter(|_| self.data.is_some());
+        // A full disk, or one that fails, has nothing to do with whose it is.
+        let is_about_disk =
+            matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::EIO | libc::EMFILE));
+        let asks = self.data.is_some() && !is_about_disk;
+        let owner = std::fs::symlink_metadata(self.path).ok().filter(|_| asks);
         let hint = "let its owner or an administrator remove it, unless it is what a program has just made";
         owner.map_or(fault.clone(), |found| {
             let is_link = if found.is_symlink() { "a symbolic link that " } else { "" };

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,11 +47,13 @@ class Segments:
         )
 
 
-def awaiting(made: Segments, segments_of: Callable[[int], Segments]) -> Segments:
+def awaiting(made: Segments, segments_of: Mapping[int, Callable[[int], Segments]]) -> Segments:
     """Name what a rank waits for in agreements by what the other one, whose segments are asked for, is at meanwhile."""
     agrees = made.state == Kind.AGREE
-    for peer in np.unique(made.peer[agrees & (made.peer >= 0)]):
-        theirs = segments_of(int(peer))
+    # Of a rank that left no trace nothing is known.
+    peers = [int(peer) for peer in np.unique(made.peer[agrees]) if peer in segments_of]
+    for peer in peers:
+        theirs = segments_of[peer](peer)
         # Who comes late is in code of the library, which is no plan for all.
         named = [kind for kind in AWAITED if kind != Kind.PLAN or peer == 0]
         does = np.isin(theirs.state, named)

@@ -229,7 +229,7 @@ class Run:
         known = self._segments.get(rank)
         if known is not None:
             return known
-        made = awaiting(self._unnamed(rank), self._unnamed)
+        made = awaiting(self._unnamed(rank), dict.fromkeys(self._blocks, self._unnamed))
         if self._kept + len(made.begin) <= SEGMENTS_KEPT:
             self._segments[rank] = made
             self._kept += len(made.begin)
