@@ -124,7 +124,9 @@ def contents(made: Operation, directory: Path, before: State, number: int) -> tu
     """What is seen after an attempt that may have been ended, and what is wrong with it."""
     found = made.look(directory)
     after = made.after(before, Attempt(None, directory, number))
-    allowed = [before, after, *([] if made.between is None else [made.between, {"store": "absent"}])]
+    stages = made.stages(before, Attempt(None, directory, number))
+    between = [] if made.between is None else [made.between, {"store": "absent"}]
+    allowed = [before, after, *stages, *between]
     if found in allowed or (made.in_place and parts_are_right(made, before, after, found)):
         return found, []
     if any(names_unfinished(each) for each in reopen(made, directory, "r")):
