@@ -104,7 +104,7 @@ class Case:
 def random_case(chance: random.Random, ways: Sequence[str], ranks: int) -> Case:
     """Any."""
     way = chance.choice(ways)
-    # On ranks of MPI, one that is struck between two publications of a new HDF5 file keeps the others until they give up.
+    # On ranks of MPI, one that is struck between two publications of a new file keeps the others until they give up.
     every = [made for made in OPERATIONS.values() if way != MPI or made.name not in BY_STAGES]
     made = chance.choice(every)
     # Its arrays have chunks that ranks share.
