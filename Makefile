@@ -166,7 +166,7 @@ types: setup
 MARKS ?= mpi and not long
 
 # What goes on above the wire, and is the same for any MPI.
-NOT_OF_MPI := soak jeans_numerics newcomer hdf5 netcdf sharded calibrate
+NOT_OF_MPI := soak jeans_numerics newcomer hdf5 netcdf sharded calibrate cluster full_disk slow_syncs
 
 # The tests of the benchmark, which starts launches of its own, run under MPICH only; so do, but for `make test-long`, those of
 # formats and of faults and memory that wait for nothing else.

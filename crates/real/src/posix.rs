@@ -277,6 +277,10 @@ impl Store for PosixStore {
         self.tell(Work::Pause);
     }
 
+    fn replaces_by_syncs(&self) -> bool {
+        true
+    }
+
     fn owes(&self, released: bool) -> bool {
         self.answers.begin().is_ok() && self.idle().is_none_or(|files| files.owes(released))
     }

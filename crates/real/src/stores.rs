@@ -95,6 +95,10 @@ impl Store for Stores {
         self.posix.pause();
     }
 
+    fn replaces_by_syncs(&self) -> bool {
+        self.roots.iter().all(|root| !TreeStore::is_for(&root.at) && !BucketStore::is_for(&root.at))
+    }
+
     fn owes(&self, released: bool) -> bool {
         self.posix.owes(released)
     }

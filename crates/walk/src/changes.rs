@@ -26,15 +26,17 @@ impl Changes {
         }
     }
 
-    /// A step is done: a whole object takes the place of another then, or with the next sync.
-    pub(crate) fn done(&mut self, action: &Action, durability: Durability) {
+    /// A step is done: a whole object takes the place of another then, or, where the store does that `by_syncs`, with the next sync if
+    /// it shall be durable by then.
+    pub(crate) fn done(&mut self, action: &Action, durability: Durability, by_syncs: impl FnOnce() -> bool) {
         let replaces = matches!(
             action,
             Action::Write { whole: Some(_), replace: true, .. } | Action::Put { replace: true, chunk: None, .. }
         );
-        match durability {
-            Durability::Now => self.waiting |= replaces,
-            Durability::Cached | Durability::Soon => self.any |= replaces,
+        if replaces && durability == Durability::Now && by_syncs() {
+            self.waiting = true;
+        } else {
+            self.any |= replaces;
         }
     }
 }

@@ -315,7 +315,7 @@ impl Walk {
         let result = match (result, action) {
             (Err(fault), _) => Err(fault),
             (Ok(Outcome::Done(moved)), action) => {
-                self.changes.done(action, self.durability);
+                self.changes.done(action, self.durability, || world.store().replaces_by_syncs());
                 self.walked.store_bytes += moved.bytes;
                 self.walked.store_calls += moved.calls;
                 if let Action::Read { object, part: Some(_), .. } = action {

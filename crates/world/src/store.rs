@@ -229,6 +229,10 @@ pub trait Store {
         let _ = released;
         false
     }
+    /// Whether a whole object that shall be durable on return takes the place of another only with the next [`Request::Sync`].
+    fn replaces_by_syncs(&self) -> bool {
+        false
+    }
     /// Begins nothing more of what it was asked for, for good; what is under way ends when it does.
     fn cut(&mut self) {}
 }

@@ -41,6 +41,10 @@ macro_rules! forwarded {
             self.inner.owes(released)
         }
 
+        fn replaces_by_syncs(&self) -> bool {
+            self.inner.replaces_by_syncs()
+        }
+
         fn cut(&mut self) {
             self.inner.cut();
         }

@@ -17,8 +17,8 @@ pub enum Change<'a> {
     Torn {
         /// What replaces something is made in this directory, if anything is.
         updates: Option<&'a str>,
-        /// What it touches.
-        touched: &'a TouchedParts,
+        /// What it touches, for those who say it.
+        touched: &'a dyn Fn() -> TouchedParts,
     },
     /// In place, of which readers see nothing before its end.
     Unseen(&'a str),
@@ -118,7 +118,7 @@ impl Opening {
         let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
         let words = [("updates", directory), ("readers", readers), ("replaced", replaced)];
         if !matches!(change, Change::Torn { updates: None, .. }) || !self.at_once || self.durable {
-            let text = touched.and_then(TouchedParts::text);
+            let text = touched.and_then(|touched| touched().text());
             let said = text.iter().map(|text| (TOUCHED, text.as_str()));
             return (owner.line(&words.into_iter().chain(said).collect::<Vec<_>>()), None);
         }

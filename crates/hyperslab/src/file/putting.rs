@@ -172,7 +172,7 @@ impl Putting {
     /// Marks the file as one that is being changed, which nobody else does meanwhile.
     fn mark(&mut self) -> Result<(), Fault> {
         let attempts = &self.file.attempts;
-        let change = Change::Torn { updates: None, touched: &self.touched() };
+        let change = Change::Torn { updates: None, touched: &|| self.touched() };
         let marked = attempts.mark(&marker(&self.file.name), &self.file.name, &change)?;
         // From now on nobody replaces it; somebody may have, until now.
         if let Err(fault) = attempts.check_still_there().and_then(|()| self.check_beginning()) {

@@ -199,7 +199,7 @@ impl Writing {
             let (at, shown) = (self.at(array), self.store.shown(&array.name));
             let section = if let Selected::Section(section) = &array.selected { Some(section.clone()) } else { None };
             let touched = TouchedParts::from_iter([(shown.clone(), section)]);
-            let change = Change::Torn { updates: Some(&updates), touched: &touched };
+            let change = Change::Torn { updates: Some(&updates), touched: &|| touched.clone() };
             let marker = attempts.mark(&format!("{at}/{MARKER}"), &shown, &change)?;
             // An earlier update that did not end is over when all that it touched was written again.
             let whole = array.holding.as_ref().is_some_and(|holding| holding.shape() == stored.shape);
