@@ -551,6 +551,11 @@ static int verdict_by_number(long number, const long *given) {
     case SYS_ftruncate:
     case SYS_fallocate:
         return verdict_fd(TRUNCATE, "syscall truncate", (int)given[0]);
+    case SYS_fchmod:
+    case SYS_fchown:
+    case SYS_fsetxattr:
+    case SYS_fremovexattr:
+        return verdict_fd(MODE, "syscall mode", (int)given[0]);
     case SYS_fsync:
     case SYS_fdatasync:
     case SYS_syncfs:

@@ -406,7 +406,8 @@ impl Target for Putting {
             // What lies behind the end that its header names nobody reads.
             Some(marker) if back && (!moved || self.is_unseen()) => drop(self.file.attempts.withdraw(marker)),
             Some(marker) => self.file.attempts.leave_torn(marker, &self.touched()),
-            None if !self.file.is_new() => {}
+            // Readers are led to it: what failed came after that.
+            None if !self.file.is_new() || self.told => {}
             None if self.made => {
                 self.file.inside().begun = None;
                 drop(self.file.attempts.end());
