@@ -28,7 +28,7 @@ from mpi_launch import printed, running
 ENDS_SECONDS = 120.0
 #: What memory may grow by between the second and the last quarter of a run [KiB], and files by. What was planned for up
 #: to 1,024 kinds of calls is kept; a rank keeps up to 32 descriptors that wrote until they are synced.
-GROWTH_KIB, GROWTH_FILES = 8 << 10, 16
+GROWTH_KIB, GROWTH_FILES = 8 << 10, 64
 #: A program that is killed lives so long [s].
 LIFE_SECONDS = (0.7, 4.0)
 
