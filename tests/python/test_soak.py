@@ -27,8 +27,8 @@ from mpi_launch import printed, running
 #: The longest call of a program whose partner has died may wait so long [s].
 ENDS_SECONDS = 120.0
 #: What memory may grow by between the second and the last quarter of a run [KiB], and files by. What was planned for up
-#: to 1,024 kinds of calls is kept; a rank keeps up to 32 descriptors that wrote until they are synced.
-GROWTH_KIB, GROWTH_FILES = 8 << 10, 64
+#: to 1,024 kinds of calls is kept.
+GROWTH_KIB, GROWTH_FILES = 8 << 10, 2
 #: A program that is killed lives so long [s].
 LIFE_SECONDS = (0.7, 4.0)
 

@@ -495,6 +495,8 @@ impl Files {
     /// Keeps nothing of the requests so far.
     fn end_requests(&mut self) {
         self.settle();
+        self.written.watch_only(&self.dirty);
+        self.written.let_go(|path| !self.dirty.contains(path));
         self.replacing.give_up(&self.grounds, &mut self.written);
         self.grounds.release();
     }

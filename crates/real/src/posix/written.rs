@@ -89,6 +89,11 @@ impl Written {
         self.watched.remove(&root)
     }
 
+    /// Watches no file system any more of which nothing is left to sync.
+    pub(super) fn watch_only(&mut self, dirty: &BTreeSet<PathBuf>) {
+        self.watched.retain(|root, _| dirty.iter().any(|path| path.starts_with(root)));
+    }
+
     /// Closes those of paths that were synced.
     pub(super) fn end<'p>(&mut self, paths: impl IntoIterator<Item = &'p PathBuf>) -> Result<(), Fault> {
         let mut ended = Ok(());
