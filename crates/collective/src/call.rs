@@ -2,24 +2,23 @@
 
 use crate::Decode;
 use crate::agreement::{Agreement, Begin, syncs_of};
-use crate::alike::{Group, Lying, Parts, TOGETHER, Taken, runs, transfer};
+use crate::alike::{Lying, Parts, TOGETHER, runs};
 use crate::array::LocalArray;
-use crate::casting::check_cast;
+use crate::compiling::{Compiled, Compiling, News};
 use crate::decision::Decision;
 use crate::described::with_arrays;
-use crate::destinations::destinations;
-use crate::holding::{Exposure, Ownership, Part, number_parts};
-use crate::moving::{Moving, may_refuse};
+use crate::holding::Exposure;
+use crate::moving::Moving;
 use crate::preparing::Preparing;
 use crate::repeats::Repeats;
 use crate::report::{Measured, Report, bytes_of_each};
 use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::Target;
-use crate::telling::opened::{Again, Announced, hear, hear_again};
+use crate::telling::opened::Announced;
 use hyperslab_layout::stored::Change;
 use hyperslab_layout::{Casting, Policies};
-use hyperslab_plan::{Beside, Direction, Parameters, Transfer, TransferArray};
+use hyperslab_plan::{Beside, Direction, Parameters, Transfer};
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{
     Agreed, Awaited, Compared, Failed, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked,
@@ -105,7 +104,7 @@ pub struct Call {
     opened: Option<Opened>,
     /// Calls that may come again, and what to keep of this one once it has succeeded.
     repeats: Repeats,
-    news: Option<(Vec<Group>, Vec<Taken>, Votes)>,
+    news: Option<News>,
     /// The same transfer where chunks are read whole, which tells the one whose checksum is wrong.
     strictly: Option<Strictly>,
     /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
@@ -132,14 +131,6 @@ type Strictly = (Arc<Transfer>, Exposure, (Parameters, Arc<[Beside]>));
 struct Opened {
     transfer: Arc<Transfer>,
     decision: Decision,
-}
-
-/// What a rank moves.
-struct Compiled {
-    transfer: Arc<Transfer>,
-    opening: Announced,
-    exposure: Exposure,
-    vetted: Option<Fault>,
 }
 
 impl Call {
@@ -292,10 +283,21 @@ impl Call {
     /// All ranks agreed, and rank 0 has told how.
     fn start(&mut self, world: &mut dyn World, party: &mut Party, agreed: Agreed) -> Result<Stage, Fault> {
         // All ranks make the same; one that cannot has met something that nobody could foresee.
-        let served = served::has_servers(party);
-        let compiled =
-            self.compile(&agreed, served).map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
-        let Compiled { transfer, opening: Announced { decision, roots, beside }, exposure, vetted } = compiled;
+        let compiling = Compiling {
+            arrays: &self.arrays,
+            moves: self.moves(),
+            casting: self.casting,
+            together: self.together,
+            at: self.at,
+            decode: self.decode,
+            repeats: &self.repeats,
+            served: served::has_servers(party),
+        };
+        let compiled = compiling.compile(&agreed, (self.parts.take(), self.locals.take()));
+        let compiled = compiled.map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
+        let Compiled { transfer, opening, exposure, vetted, fault, given, firsts, moved, news } = compiled;
+        let Announced { decision, roots, beside } = opening;
+        (self.fault, self.given, self.firsts, self.moved, self.news) = (fault, given, firsts, moved, news);
         let transfer = transfer.among(party.size());
         self.times.1 = world.clock().stamp_ns();
         if let Some(trace) = &mut party.trace {
@@ -310,96 +312,8 @@ impl Call {
         Ok(Stage::Moving(Box::new(moving?)))
     }
 
-    /// Makes of what rank 0 told what this rank moves.
-    fn compile(&mut self, agreed: &Agreed, served: bool) -> Result<Compiled, Fault> {
-        if let Some(again) = hear_again(&agreed.payload) {
-            let (opening, transfer, taken) = self.recall(again).ok_or_else(senseless)?;
-            return self.place(opening, transfer, &taken);
-        }
-        let (opening, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
-        let (transfer, taken) = transfer(&self.arrays, &groups, agreed.votes, self.moves())?;
-        let transfer = Arc::new(if served { transfer } else { transfer.in_parts() });
-        let may_repeat = !served && opening.beside.is_empty() && opening.decision.parameters.order.is_empty();
-        if may_repeat && !may_refuse(&transfer) {
-            self.news = Some((groups, taken.clone(), agreed.votes));
-        }
-        self.place(opening, transfer, &taken)
-    }
-
     fn moves(&self) -> (Direction, Policies, u32) {
         (self.direction, self.policies, self.at.1)
-    }
-
-    /// What an earlier call compiled, which comes again.
-    fn recall(&self, again: Again) -> Option<(Announced, Arc<Transfer>, Vec<Taken>)> {
-        let Again { number, place, costs, roots } = again;
-        let mut kept = self.repeats.kept();
-        let earlier = kept.take_up(number)?;
-        earlier.move_to(&place);
-        let decision = Decision::from_costs(costs, earlier.decision.parameters.clone())?;
-        let opening = Announced { decision, roots, beside: [].into() };
-        Some((opening, earlier.transfer_of(&self.arrays), earlier.taken.clone()))
-    }
-
-    /// Where the elements of a transfer lie in this rank's memory.
-    fn place(&mut self, opening: Announced, transfer: Arc<Transfer>, taken: &[Taken]) -> Result<Compiled, Fault> {
-        self.firsts = taken.iter().map(|(of, _)| of.start).collect();
-        let locals = self.locals.take();
-        let vetted = may_refuse(&transfer).then(|| self.vet(&transfer, taken, locals.as_deref())).flatten();
-        if self.direction == Direction::Read {
-            self.fault = taken.iter().zip(&transfer.asks).find_map(|((of, _), ask)| {
-                let check =
-                    |request: &ArrayRequest| request.check_types(ask.stored.element, self.direction, self.casting);
-                self.arrays[of.clone()].iter().find_map(|request| check(request).err())
-            });
-        }
-        let known = self.parts.take();
-        let in_stretch = known.is_some();
-        let parts = match known {
-            Some(parts) => {
-                self.given = locals.unwrap_or_default().into_iter().flatten().collect();
-                parts
-            }
-            None => {
-                let into: Option<Vec<LocalArray>> = locals.map(|locals| locals.into_iter().flatten().collect());
-                let each = taken.iter().zip(&transfer.asks);
-                let wanted = each.flat_map(|((of, holding), ask)| {
-                    self.arrays[of.clone()].iter().map(|request| (&*request.name, ask.memory, &**holding))
-                });
-                let (parts, given, unfit) = destinations(wanted, into.as_deref(), self.at)?;
-                self.given = given;
-                self.fault = self.fault.take().or(unfit);
-                Parts::new(&self.arrays, parts, self.together)
-            }
-        };
-        let placed = |((of, holding), ask): (&Taken, &TransferArray)| {
-            let parts = parts.of(of)?;
-            // What was exposed before it was known from where to where all ranks reach.
-            let low = ask.section.dims.first().filter(|_| in_stretch).map(|triplet| triplet.start);
-            Ok(match low {
-                Some(low) => parts.into_iter().map(|part| part.in_stretch(low, holding)).collect(),
-                None => parts,
-            })
-        };
-        let placed: Vec<Vec<Part>> = taken.iter().zip(&transfer.asks).map(placed).collect::<Result<_, Fault>>()?;
-        self.moved = placed.iter().map(|parts| parts.iter().map(Part::elements).sum()).collect();
-        let exposure = number_parts(placed);
-        Ok(Compiled { transfer, opening, exposure, vetted })
-    }
-
-    /// What this rank finds wrong with elements that would take the place of others.
-    fn vet(
-        &self,
-        transfer: &Transfer,
-        taken: &[(std::ops::Range<usize>, Arc<Ownership>)],
-        locals: Option<&[Vec<LocalArray>]>,
-    ) -> Option<Fault> {
-        let mut each = taken.iter().zip(&transfer.asks).filter(|(_, ask)| ask.stored.is_replaced());
-        each.find_map(|((of, _), ask)| {
-            let stored = ask.stored.element;
-            let mut arrays = of.clone().filter_map(|i| Some((&self.arrays[i].name, locals?.get(i)?)));
-            arrays.find_map(|(name, locals)| check_cast(name, locals, stored, self.casting).err())
-        })
     }
 
     /// The checksums of what was read in parts do not add up: somewhere a chunk is damaged, or was replaced meanwhile.
@@ -596,8 +510,4 @@ pub fn enter(world: &mut dyn World, mut roots: Vec<Root>) {
 
 fn seconds_between(begin_ns: u64, end_ns: u64) -> f64 {
     end_ns.saturating_sub(begin_ns) as f64 / 1e9
-}
-
-fn senseless() -> Fault {
-    Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense")
 }

@@ -20,6 +20,7 @@ mod array;
 pub mod attempts;
 mod call;
 mod casting;
+mod compiling;
 mod decision;
 mod described;
 mod destinations;

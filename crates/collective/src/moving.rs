@@ -126,12 +126,7 @@ impl Moving {
                     Ok(Stage::TellingPlaces(telling, walked))
                 }
                 Stage::TellingPlaces(mut telling, walked) => match telling.poll(world, party) {
-                    Some(told) => {
-                        return Some(told.map(|placed| {
-                            self.placed = placed;
-                            walked
-                        }));
-                    }
+                    Some(told) => return Some(told.map(|placed| self.placed_at(placed, walked))),
                     None => return self.waits_on(Stage::TellingPlaces(telling, walked)),
                 },
                 Stage::Over => return None,
@@ -172,6 +167,11 @@ impl Moving {
     /// Whether this rank has changed something that readers may have seen before.
     pub fn has_changed(&self) -> bool {
         self.changed
+    }
+
+    fn placed_at(&mut self, placed: ToldPlaces, walked: Result<Walked, Fault>) -> Result<Walked, Fault> {
+        self.placed = placed;
+        walked
     }
 
     fn waits_on<T>(&mut self, stage: Stage) -> Option<T> {

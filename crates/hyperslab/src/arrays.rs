@@ -1,10 +1,10 @@
 //! What is open and holds arrays, whatever its format: doors of languages are written once over it.
 
-use crate::comm::Unready;
 use crate::error::Error;
 use crate::file::File;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::Request;
+use crate::unready::Unready;
 use crate::zarr::{ArrayInfo, ArrayWrite, Store};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_format::zarr::{AttributeEdit, Map, Value, fill_to_json};

@@ -3,7 +3,7 @@
 //! Programs in Rust need none of it. It changes with the bindings in this repository, without notice.
 
 pub use crate::arrays::Arrays;
-pub use crate::comm::{Observer, Unready};
+pub use crate::comm::Observer;
 pub use crate::course::decode;
 pub use crate::driver::Driver;
 pub use crate::environment::launched;
@@ -11,6 +11,7 @@ pub use crate::left::{Unpublished, tell};
 pub use crate::measuring::Measuring;
 pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, mode_named, strategy_named};
 pub use crate::selection::{Pick, select};
+pub use crate::unready::Unready;
 pub use hyperslab_format::zarr::{fill_from_json, fill_to_json};
 pub use hyperslab_layout::tuple;
 pub use hyperslab_real::map_code;

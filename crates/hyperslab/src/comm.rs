@@ -1,6 +1,6 @@
 //! A rank's membership in a communicator.
 
-use crate::crew;
+use crate::crew::{self, Counted, Membership};
 use crate::driver::{Driver, Elsewhere};
 use crate::environment;
 use crate::left;
@@ -9,6 +9,7 @@ use crate::listing::Listings;
 use crate::lone::Lone;
 use crate::planning::Plans;
 use crate::recording::Recording;
+use crate::unready::Unready;
 use hyperslab_collective::Repeats;
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_plan::profile::Profile;
@@ -75,47 +76,19 @@ impl AsRef<Line> for Keep {
     }
 }
 
-/// A membership, as long as somebody else has it.
-pub(crate) struct Weakly(Weak<Shared>);
-
-impl Weakly {
-    pub(crate) fn upgrade(&self) -> Option<Comm> {
-        Some(Comm { shared: self.0.upgrade()?, inside: None })
+impl Membership for Shared {
+    fn stop_requests(&self) {
+        self.line.stop_all();
     }
 
-    /// Tells memberships apart.
-    pub(crate) fn address(comm: &Comm) -> usize {
-        Arc::as_ptr(&comm.shared) as usize
+    fn is_idle(&self) -> bool {
+        self.line.is_idle()
     }
 
-    pub(crate) fn is(&self, comm: &Comm) -> bool {
-        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&comm.shared))
-    }
-}
-
-/// What an error must say when a call cannot even be made ready on this rank.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unready {
-    /// Kind of the error.
-    pub kind: FaultKind,
-    /// What was being done, the outermost first.
-    pub doing: Vec<String>,
-    /// What went wrong.
-    pub what: String,
-    /// The stored object that it is about.
-    pub object: Option<String>,
-    /// What was expected of it, and what was found instead.
-    pub mismatch: Option<(String, String)>,
-    /// What the user may do about it.
-    pub hint: String,
-}
-
-impl From<Unready> for Fault {
-    fn from(why: Unready) -> Fault {
-        let fault = Fault::new(why.kind, why.what).hint(why.hint);
-        let fault = why.object.into_iter().fold(fault, Fault::about);
-        let fault = why.mismatch.into_iter().fold(fault, |fault, (expected, found)| fault.expected(expected, found));
-        why.doing.into_iter().rev().fold(fault, Fault::context)
+    fn finish(self: Arc<Self>, patience: Duration) -> Option<(Vec<String>, usize)> {
+        self.line.check_process().ok()?;
+        let (failures, given_up) = Comm { shared: self, inside: None }.finish(patience);
+        Some((failures.iter().map(ToString::to_string).collect(), given_up))
     }
 }
 
@@ -280,6 +253,16 @@ impl Comm {
         Comm::dedicated(Box::new(wire), servers, description, true)
     }
 
+    /// Whether this machine carries calls out.
+    pub(crate) fn works_here(&self) -> bool {
+        self.driver().is_none()
+    }
+
+    /// What this thread is in, for those that count its calls.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted::new(&self.shared)
+    }
+
     /// Who carries out calls instead of this machine.
     pub(crate) fn driver(&self) -> Option<&Arc<dyn Driver>> {
         self.shared.elsewhere.as_ref().map(|elsewhere| &elsewhere.driver)
@@ -324,10 +307,6 @@ impl Comm {
         &self.shared.listings
     }
 
-    pub(crate) fn weakly(&self) -> Weakly {
-        Weakly(Arc::downgrade(&self.shared))
-    }
-
     pub(crate) fn line(&self) -> &Line {
         &self.shared.line
     }
@@ -359,9 +338,9 @@ impl Comm {
 
     pub(crate) fn submit(&self, outcome: Arc<Outcome>, staged: u64, task: Box<dyn Chore>) {
         Line::submit(Keep(self.shared.clone()), outcome, staged, task);
-        crew::requests(self);
+        crew::requests(&self.shared);
         if !self.shared.listed.swap(true, Ordering::Relaxed) {
-            left::requests(self);
+            left::requests(self.shared.clone());
         }
     }
 
@@ -448,7 +427,7 @@ impl Comm {
 
     /// Whether this thread is in a call on it, which a handler of signals interrupts.
     pub fn is_interrupted(&self) -> bool {
-        crew::is_in_call(self)
+        crew::is_in_call(&self.shared)
     }
 
     /// Whether a call is under way on it, or none can be made any more. Does not wait.

@@ -122,7 +122,7 @@ impl Comm {
 
     /// The member for a call that is counted as one of this thread.
     pub(crate) fn turn(&self) -> Turn<'_> {
-        let counted = Counted::new(self);
+        let counted = self.counted();
         Turn { member: self.member(), _counted: counted }
     }
 

@@ -3,19 +3,34 @@
 //! An interrupt belongs to the thread that gets it, and to the call that this thread is in. Other threads are stopped by it only if
 //! they work for that one: such as the ranks that are threads, for whose end it waits.
 
-use crate::comm::{Comm, Weakly};
-use crate::line::lock;
+use crate::sync::lock;
 use hyperslab_walk::Party;
 use hyperslab_world::{Fault, FaultKind, World};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 thread_local! {
     /// The crew that this thread belongs to.
     static MINE: RefCell<Option<Crew>> = const { RefCell::new(None) };
     /// On which memberships this thread is in calls: in several, if handlers of signals make calls.
     static CALLS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A membership in a communicator, for those that end its requests.
+pub(crate) trait Membership: Send + Sync {
+    /// Stops all requests, on all ranks.
+    fn stop_requests(&self);
+    /// Whether no request is under way.
+    fn is_idle(&self) -> bool;
+    /// Waits for all requests, as `Comm::finish` does: the failures, and how many were given up. Not in a child made by a fork.
+    fn finish(self: Arc<Self>, patience: Duration) -> Option<(Vec<String>, usize)>;
+}
+
+/// Tells memberships apart.
+fn address<M: ?Sized>(membership: *const M) -> usize {
+    membership.cast::<()>() as usize
 }
 
 /// Threads that work for one which waits for them. Their calls stop when it says so, those of no other thread do.
@@ -33,7 +48,7 @@ struct CrewState {
 #[derive(Default)]
 struct KnownCall {
     /// Memberships on which its threads have made requests.
-    comms: Vec<Weakly>,
+    with_requests: Vec<Weak<dyn Membership>>,
     /// Crews of its threads.
     below: Vec<Weak<CrewState>>,
 }
@@ -79,7 +94,7 @@ impl CrewState {
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         let known = lock(&self.known);
-        known.comms.iter().filter_map(Weakly::upgrade).for_each(|comm| comm.line().stop_all());
+        known.with_requests.iter().filter_map(Weak::upgrade).for_each(|one| one.stop_requests());
         known.below.iter().filter_map(Weak::upgrade).for_each(|crew| crew.stop());
     }
 
@@ -88,7 +103,7 @@ impl CrewState {
             return true;
         }
         let known = lock(&self.known);
-        known.comms.iter().filter_map(Weakly::upgrade).any(|comm| !comm.line().is_idle())
+        known.with_requests.iter().filter_map(Weak::upgrade).any(|one| !one.is_idle())
             || known.below.iter().filter_map(Weak::upgrade).any(|crew| crew.is_at_work())
     }
 }
@@ -103,30 +118,32 @@ pub(crate) fn is_stopped() -> bool {
 }
 
 /// This thread has made a request on this membership.
-pub(crate) fn requests(comm: &Comm) {
+pub(crate) fn requests<M: Membership + 'static>(membership: &Arc<M>) {
     let Some(crew) = mine() else { return };
     let mut known = lock(&crew.0.known);
-    if !known.comms.iter().any(|one| one.is(comm)) {
-        known.comms.retain(|one| one.upgrade().is_some());
-        known.comms.push(comm.weakly());
+    let mine = address(Arc::as_ptr(membership));
+    if !known.with_requests.iter().any(|one| address(one.as_ptr()) == mine) {
+        known.with_requests.retain(|one| one.strong_count() > 0);
+        let all: Arc<dyn Membership> = membership.clone();
+        known.with_requests.push(Arc::downgrade(&all));
     }
     drop(known);
     if crew.is_stopped() {
-        comm.line().stop_all();
+        membership.stop_requests();
     }
 }
 
 /// Whether this thread is in a call on this membership.
-pub(crate) fn is_in_call(comm: &Comm) -> bool {
-    CALLS.try_with(|calls| calls.borrow().contains(&Weakly::address(comm))).unwrap_or(false)
+pub(crate) fn is_in_call<M>(membership: &Arc<M>) -> bool {
+    CALLS.try_with(|calls| calls.borrow().contains(&address(Arc::as_ptr(membership)))).unwrap_or(false)
 }
 
 /// A call that this thread is in.
 pub(crate) struct Counted(Option<Crew>);
 
 impl Counted {
-    pub(crate) fn new(comm: &Comm) -> Counted {
-        CALLS.with(|calls| calls.borrow_mut().push(Weakly::address(comm)));
+    pub(crate) fn new<M>(membership: &Arc<M>) -> Counted {
+        CALLS.with(|calls| calls.borrow_mut().push(address(Arc::as_ptr(membership))));
         let crew = mine();
         if let Some(crew) = &crew {
             crew.0.calls.fetch_add(1, Ordering::SeqCst);

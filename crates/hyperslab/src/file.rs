@@ -285,20 +285,14 @@ impl File {
         comm: &Comm,
         location: Location,
         (mode, options): (Mode, OpenOptions),
-        (what, mut fields, fit): ToOpen,
+        (what, fields, fit): ToOpen,
         look: impl Fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault> + Send + 'static,
         form: impl FnOnce(&[u8]) -> Result<Box<dyn Form>, Fault>,
     ) -> Result<File, Error> {
         comm.set_limits(options.limits());
-        fields.extend([
-            ("path".to_string(), quoted(&location)),
-            ("mode".into(), quoted(mode.name())),
-            ("durable".into(), truth(options.durable).into()),
-            ("options".into(), preferred(&options.preference)),
-        ]);
         let names = comm.names_for(&location, mode.writes());
         let fault = fit.err().or_else(|| names.as_ref().err().cloned());
-        let question = Question::opening(what.clone(), fields, fault);
+        let question = Question::opening(what.clone(), all_compared(fields, &location, mode, &options), fault);
         let (at, kept) = (names.as_ref().ok().cloned(), Arc::<Mutex<Option<Opened>>>::default());
         let (keep, durable) = (kept.clone(), options.durable);
         let told = comm.agree_on_opening(question, at, false, move |names, at_hand| {
@@ -318,7 +312,8 @@ impl File {
         let inside = Arc::new(Mutex::new(Contained::of(form)));
         let seen = (phase.clone(), inside.clone());
         let unseen = move || unseen(&seen.0, &seen.1);
-        let unpublished = left::new_file(comm, mode, (&attempts, &directory), (&name, &heard.hidden), unseen);
+        let tells = mode.writes_new() && comm.works_here();
+        let unpublished = tells.then(|| left::new_file((&attempts, &directory), (&name, &heard.hidden), unseen));
         Ok(File {
             comm: comm.clone(),
             target: new_target(),
@@ -523,6 +518,22 @@ fn unseen(phase: &PhaseNow, inside: &Mutex<Contained>) -> Option<bool> {
         FilePhase::Gathering => inside.lock().unwrap_or_else(PoisonError::into_inner).changed.then_some(true),
         FilePhase::There => None,
     }
+}
+
+/// What ranks compare of an opening, with what its format adds.
+fn all_compared(
+    mut fields: Vec<(String, String)>,
+    location: &Location,
+    mode: Mode,
+    options: &OpenOptions,
+) -> Vec<(String, String)> {
+    fields.extend([
+        ("path".to_string(), quoted(location)),
+        ("mode".into(), quoted(mode.name())),
+        ("durable".into(), truth(options.durable).into()),
+        ("options".into(), preferred(&options.preference)),
+    ]);
+    fields
 }
 
 const NPY_NAME: &str = "array";

@@ -1,10 +1,9 @@
 //! What a program leaves undone: new files and steps that nobody closed, requests that failed and that nobody waited for. It is
 //! told on the error output, each thing once a process, by whatever door it came in.
 
-use crate::comm::{Comm, Weakly};
-use crate::line::lock;
+use crate::crew::Membership;
 use crate::stderr;
-use crate::zarr::Mode;
+use crate::sync::lock;
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_world::Names;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +18,7 @@ static LEFT: Mutex<LeftBehind> =
 struct LeftBehind {
     undone: BTreeMap<u64, Weak<Undone>>,
     /// Memberships with requests.
-    requests: Vec<Weakly>,
+    requests: Vec<Weak<dyn Membership>>,
     told: BTreeSet<String>,
     /// The process that has told of something since it was last asked.
     untold: Option<u32>,
@@ -111,19 +110,18 @@ pub fn tell(text: &str) {
 }
 
 /// Requests are made on this membership: what becomes of them is told at the end.
-pub(crate) fn requests(comm: &Comm) {
+pub(crate) fn requests(membership: Arc<dyn Membership>) {
     let mut left = lock(&LEFT);
-    left.requests.retain(|one| one.upgrade().is_some());
-    left.requests.push(comm.weakly());
+    left.requests.retain(|one| one.strong_count() > 0);
+    left.requests.push(Arc::downgrade(&membership));
 }
 
 /// Ends what this program has left: waits for all requests, and gives those up that do not move for `patience`; tells what
 /// failed and nobody waited for, and what was never closed. Says whether there was anything to tell since it was last called.
 pub fn finalize(patience: Duration) -> bool {
-    let comms = std::mem::take(&mut lock(&LEFT).requests);
-    for comm in comms.iter().filter_map(Weakly::upgrade).filter(|comm| comm.line().check_process().is_ok()) {
-        let (failures, given_up) = comm.finish(patience);
-        failures.iter().for_each(|error| tell(&error.to_string()));
+    let with_requests = std::mem::take(&mut lock(&LEFT).requests);
+    for (failures, given_up) in with_requests.iter().filter_map(Weak::upgrade).filter_map(|one| one.finish(patience)) {
+        failures.iter().for_each(|error| tell(error));
         if given_up > 0 {
             tell(&format!("{given_up} request(s) were given up at the end of the program"));
         }
@@ -136,17 +134,12 @@ pub fn finalize(patience: Duration) -> bool {
 /// That a new file is not published yet. `unseen` says whether something of it is not, and then whether readers see an earlier
 /// state of it.
 pub(crate) fn new_file(
-    comm: &Comm,
-    mode: Mode,
     (attempts, directory): (&Arc<Attempts>, &Arc<dyn Names>),
     (name, hidden): (&str, &str),
     unseen: impl Fn() -> Option<bool> + Send + Sync + 'static,
-) -> Option<Unpublished> {
-    if !mode.writes_new() || comm.driver().is_some() {
-        return None;
-    }
+) -> Unpublished {
     let (directory, name, hidden) = (directory.clone(), name.to_string(), hidden.to_string());
-    Some(Unpublished::lying(Some((attempts.clone(), true)), move || {
+    Unpublished::lying(Some((attempts.clone(), true)), move || {
         let (path, visible) = (directory.full(&name), unseen()?);
         if visible {
             return Some(format!("'{path}' was never closed: what was written since it was last published is lost"));
@@ -155,15 +148,12 @@ pub(crate) fn new_file(
         Some(format!(
             "'{path}' was never closed, and is not published: what was written lies in '{lies}' until it is opened to write"
         ))
-    }))
+    })
 }
 
 /// That a step is not published yet: which, and where it lies.
-pub(crate) fn step(comm: &Comm, attempts: Option<&Arc<Attempts>>, what: String, lies: String) -> Option<Unpublished> {
-    if comm.driver().is_some() {
-        return None;
-    }
-    Some(Unpublished::lying(attempts.map(|attempts| (attempts.clone(), false)), move || {
+pub(crate) fn step(attempts: Option<&Arc<Attempts>>, what: String, lies: String) -> Unpublished {
+    Unpublished::lying(attempts.map(|attempts| (attempts.clone(), false)), move || {
         Some(format!("{what} was never closed, and is not published: what was written lies {lies}"))
-    }))
+    })
 }

@@ -46,7 +46,9 @@
 //
 // - `course.rs` has the doors of collective calls: each waits for its turn and drives a state machine of `collective`.
 //   `comm.rs` is a membership, `line.rs` the line in which its calls stand and the thread that carries out those that do not
-//   block (`sync.rs` gives it locks, in models of it those of loom), `request.rs` what the user has of such a call, `served.rs` the loop of dedicated servers.
+//   block (`sync.rs` gives it locks, in models of it those of loom), `request.rs` what the user has of such a call, `crew.rs`
+//   stops those of other threads, `left.rs` tells at the end what was left undone, `unready.rs` is what an error says when a
+//   call cannot begin; `served.rs` is the loop of dedicated servers.
 // - `zarr.rs` and `file.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `file/reading.rs` and `file/putting.rs` are
 //   their targets, `zarr/step.rs` and `file.rs` end what several calls wrote, `zarr/opening.rs` and `file/disk.rs` open;
 //   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them; `file/edit.rs` is what may be
@@ -91,6 +93,7 @@ mod stderr;
 mod sync;
 pub mod trace;
 mod unfinished;
+mod unready;
 mod values;
 #[cfg(feature = "ndarray")]
 mod views;

@@ -1,8 +1,9 @@
 //! Calls that do not block.
 
-use crate::comm::{Comm, Inside, Unready};
+use crate::comm::{Comm, Inside};
 use crate::error::Error;
 use crate::line::{Chore, Finished, Outcome};
+use crate::unready::Unready;
 use hyperslab_collective::{LocalArray, Ownership, Report};
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Parameters, Preference};

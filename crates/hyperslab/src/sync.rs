@@ -10,6 +10,11 @@ pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
 #[cfg(not(all(loom, test)))]
 pub(crate) use std::{thread, thread_local};
 
+/// Locks what no model covers.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Loom's takes no `const` block.
 #[cfg(all(loom, test))]
 macro_rules! local_of_thread {

@@ -1,5 +1,6 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
+mod coding;
 mod issuing;
 
 use crate::changes::Changes;
@@ -7,6 +8,7 @@ use crate::limits::{Awaited, Pace, Waits};
 use crate::names::describe;
 use crate::party::Party;
 use crate::room::{PlacedChunk, RoomForChunks};
+use coding::{Coded, Coding};
 use hyperslab_layout::{Durability, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
@@ -35,33 +37,6 @@ pub struct Walked {
     pub sync_ns: u64,
     /// What the parts that were read contribute to the checksums of their objects.
     pub sum: u32,
-}
-
-/// Bytes that coding holds besides slots: encoded forms until they are decoded or written, and chunks outside of their
-/// slots while they are coded.
-#[derive(Default)]
-struct Coding {
-    held: BTreeMap<Coded, u64>,
-    now: u64,
-    most: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Coded {
-    Register(u64),
-    Copy(Ticket),
-}
-
-impl Coding {
-    fn begin(&mut self, what: Coded, bytes: usize) {
-        self.held.insert(what, bytes as u64);
-        self.now += bytes as u64;
-        self.most = self.most.max(self.now);
-    }
-
-    fn end(&mut self, what: Coded) {
-        self.now -= self.held.remove(&what).unwrap_or(0);
-    }
 }
 
 struct Pending {

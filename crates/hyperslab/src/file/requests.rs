@@ -1,10 +1,11 @@
 //! Reading and writing arrays of a file without waiting for it.
 
 use super::File;
-use crate::comm::{Comm, Unready};
+use crate::comm::Comm;
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
+use crate::unready::Unready;
 use crate::zarr::{ArrayWrite, Destination, QueuedWrite, completed, said, staging};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_plan::{Preference, Strategy};

@@ -53,7 +53,8 @@ impl File {
         self.edit(what, fields, &Edit::Begin(self.in_file(name)))?;
         let (above, name) = (self.within.clone(), name.to_string());
         let lies = "in the file, where no reader sees it".to_string();
-        let unpublished = left::step(&self.comm, None, format!("step '{name}' of '{}'", self.path().display()), lies);
+        let what = format!("step '{name}' of '{}'", self.path().display());
+        let unpublished = self.comm.works_here().then(|| left::step(None, what, lies));
         Ok(FileStep {
             group: self.inner(&name),
             above,

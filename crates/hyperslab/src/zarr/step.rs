@@ -87,8 +87,8 @@ impl Store {
         };
         let above = (self.listing.clone(), name.to_string());
         let lies = format!("in '{}' until the store is closed or opened to write", self.directory().full(&hidden));
-        let unpublished =
-            left::step(&self.comm, Some(&self.attempts), format!("step '{at}' of '{}'", self.home().shown()), lies);
+        let what = format!("step '{at}' of '{}'", self.home().shown());
+        let unpublished = self.comm.works_here().then(|| left::step(Some(&self.attempts), what, lies));
         Ok(Step { group, at, hidden, sync: self.options.durable, above, unpublished })
     }
 }
