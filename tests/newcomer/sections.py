@@ -1,4 +1,4 @@
-"""Sections of a store that somebody else made, read by any number of ranks."""
+"""Sections of a store that another program made, read by any number of ranks."""
 
 import sys
 

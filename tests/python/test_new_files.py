@@ -148,9 +148,9 @@ def test_a_publication_that_is_refused_loses_nothing(ranks: int, tmp_path: Path)
             if comm.rank == 0:
                 path.write_bytes(b"taken")
             comm.barrier()
-            with pytest.raises(hs.ExistsError, match="somebody else made it"), file.step("1") as step:
+            with pytest.raises(hs.ExistsError, match="another program made it"), file.step("1") as step:
                 step.write("b", np.ones(4), dist)
-            with pytest.raises(hs.ExistsError, match="somebody else made it"):
+            with pytest.raises(hs.ExistsError, match="another program made it"):
                 file.flush()
             comm.barrier()
             if comm.rank == 0:

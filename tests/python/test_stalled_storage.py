@@ -96,7 +96,7 @@ def test_who_hears_that_a_call_failed_finds_no_lock_of_it() -> None:
 
 @pytest.mark.parametrize(("name", "first"), [("mkdir", 1), ("write", 2)])
 def test_a_rank_0_that_was_held_up_erases_nothing(name: str, first: int) -> None:
-    """The others were told that making the store anew failed, and somebody else made it."""
+    """The others were told that making the store anew failed, and another program made it."""
     with quick_directory() as directory:
         root, other = stalled(directory, name, first, "anew")
         assert_stalled(other)

@@ -63,7 +63,7 @@ pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>)
             Ok(Fate::Nothing) => continue,
             Ok(Fate::Lives) => format!("kept: in use by {owner}"),
             Ok(Fate::Dead(_)) => format!("{verb}: {owner} is dead"),
-            Ok(Fate::Unknown) => format!("{verb}: nobody here can know whether {owner} lives"),
+            Ok(Fate::Unknown) => format!("{verb}: it cannot be known here whether {owner} lives"),
             Err(fault) => {
                 cleaned.push(kept(home, &root, &fault));
                 continue;
@@ -145,7 +145,7 @@ fn clean_first(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result
         Fate::Nothing => return Ok(Vec::new()),
         Fate::Lives => (false, "kept: in use".to_string()),
         Fate::Dead(_) => (true, format!("{verb}: its owner is dead")),
-        Fate::Unknown => (true, format!("{verb}: nobody here can know whether its owner lives")),
+        Fate::Unknown => (true, format!("{verb}: it cannot be known here whether its owner lives")),
     };
     let hidden = home.names_with_first()?;
     drop(fate);

@@ -122,7 +122,7 @@ impl Opening {
         }
         self.make(token, |path, line| match self.names().make_new_like(path, &self.home.base)? {
             true => make(path, line),
-            false => Err(Fault::new(FaultKind::Exists, format!("somebody else made '{}'", self.names().full(path)))),
+            false => Err(Fault::new(FaultKind::Exists, format!("another program made '{}'", self.names().full(path)))),
         })
     }
 

@@ -48,7 +48,7 @@ impl Opening {
         }
         self.home.check_above()?;
         let taken = || {
-            let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
+            let text = format!("'{}' exists already: another program made it meanwhile", self.names().full(&to));
             Fault::new(FaultKind::Exists, text).hint("open it with mode 'w' to replace it")
         };
         let exists = replaces && self.names().exists(&to);
@@ -318,7 +318,7 @@ fn publish_one(names: &dyn Names, entry: &Entry) -> Result<Took, Fault> {
             return Ok(Took::Free);
         }
         if !replaces {
-            let text = format!("'{}' exists already: somebody else made it meanwhile", names.full(to));
+            let text = format!("'{}' exists already: another program made it meanwhile", names.full(to));
             return Err(Fault::new(FaultKind::Exists, text)
                 .hint("choose another name: what is there was published whole by another program or call"));
         }

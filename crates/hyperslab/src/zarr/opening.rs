@@ -147,7 +147,7 @@ impl How {
 /// Rank 0's part of opening a store.
 pub(super) fn open_root(names: &dyn Names, mode: Mode, how: How) -> Result<Opened, Fault> {
     for _ in 1..TURNS_MAX {
-        // Where somebody else made something meanwhile, mode w erases that, too, and mode x fails.
+        // Where another program made something meanwhile, mode w erases that, too, and mode x fails.
         if let Some(opened) = try_to_open(names, mode, how)? {
             return Ok(opened);
         }

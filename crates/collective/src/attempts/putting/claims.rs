@@ -82,7 +82,7 @@ impl ByMetadata {
         if !self.has_metadata(of.names(), new.to, new.key)? {
             return Ok(());
         }
-        let text = format!("'{}' exists already: somebody else made it meanwhile", of.names().full(new.to));
+        let text = format!("'{}' exists already: another program made it meanwhile", of.names().full(new.to));
         Err(Fault::new(FaultKind::Exists, text)
             .hint("choose another name: what is there was published whole by another program or call"))
     }

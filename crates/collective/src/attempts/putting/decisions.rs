@@ -61,7 +61,7 @@ impl ByMetadata {
                     && head.tags.get(ATTEMPT_TAG) != Some(&attempt)
                 {
                     let full = names.full(&to);
-                    let text = format!("'{full}' exists already: somebody else made it meanwhile");
+                    let text = format!("'{full}' exists already: another program made it meanwhile");
                     return Err(Fault::new(FaultKind::Exists, text).about(full).hint("choose another name"));
                 }
             }

@@ -145,7 +145,7 @@ impl ByMetadata {
             let note = match left.lives {
                 Some(true) => format!("kept: in use by {who}"),
                 Some(false) => format!("{verb}: {who} is dead"),
-                None => format!("{verb}: nobody here can know whether {who} lives"),
+                None => format!("{verb}: it cannot be known here whether {who} lives"),
             };
             cleaned.push(Cleaned { kind: "root", name: home.names.full(&left.root), note });
         }
