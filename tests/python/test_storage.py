@@ -11,7 +11,14 @@ import pytest
 
 from mpi_launch import run_ranks
 
-IN_NAMESPACE = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=8M small "$0" && "$@"')
+IN_NAMESPACE = (
+    "unshare",
+    "--map-root-user",
+    "--mount",
+    "sh",
+    "-c",
+    'mount -t tmpfs -o size=8M,nr_inodes=400 small "$0" && "$@"',
+)
 
 
 @pytest.fixture
@@ -30,14 +37,20 @@ def inside(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [1, 3, 4])
-def test_the_error_on_a_full_disk_says_what_has_changed(ranks: int, inside: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "of"), [(1, "blocks"), (3, "blocks"), (4, "blocks"), (1, "limit"), (4, "limit"), (3, "inodes")]
+)
+def test_the_error_where_something_runs_out_says_what_has_changed(
+    ranks: int, of: str, inside: list[str], tmp_path: Path
+) -> None:
+    """The blocks of a disk, its inodes, or what one file may have."""
     seed = int(os.environ.get("HYPERSLAB_SEED", "58")) + ranks
     task = tmp_path / "task.json"
-    task.write_text(json.dumps({"seed": seed, "cases": 60, "step": 4096}))
+    cases = 60 if of == "blocks" else 40
+    task.write_text(json.dumps({"seed": seed, "cases": cases, "step": 4096, "of": of}))
     told = run_ranks(ranks, "out_of_room", tmp_path / "disk", task, inside=inside)
-    assert f"60 cases on {ranks} ranks" in told
-    assert "'torn'" in told, "some of them tear something"
+    assert f"{cases} cases on {ranks} ranks" in told
+    assert ("'error'" if of == "inodes" else "'torn'") in told, "some of them tear something, or fail"
 
 
 @pytest.mark.mpi

@@ -1,7 +1,10 @@
 """Fills a small file system so that an operation runs out of room, at each place, and judges what the error says.
 
 Usage: out_of_room DIRECTORY TASK, where TASK is JSON:
-    {"seed": number, "cases": how many, or null for all, "step": bytes}
+    {"seed": number, "cases": how many, or null for all, "step": bytes, "of": "blocks", "inodes" or "limit"}
+
+What runs out is blocks of the file system, its inodes (one is left for each step of bytes), or what one file of this
+process may have (RLIMIT_FSIZE).
 
 What was there is old, what is written is new. An operation that fails leaves all of an array old, or the error and
 ``unfinished`` name it, in the opening in which it happened and in the next one. Where nothing changed, no marker is
@@ -11,6 +14,8 @@ left. Once there is room, the same call ends what was unfinished.
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shutil
 import sys
 import warnings
@@ -37,6 +42,8 @@ CHUNK = 4096
 #: In the middle of chunks at both ends.
 SECTION = slice(1000, 30000)
 OLD, NEW = 1.0, 2.0
+#: Bytes for which one inode is left where those run out.
+STEP = 4096
 SAYS_TORN = "may now hold a mix of old and new elements"
 
 
@@ -162,22 +169,51 @@ def noise(count: int) -> NDArray[np.float64]:
     return mine + np.random.default_rng(WORLD.rank).random(len(mine))
 
 
+def without_blocks(directory: Path, left: int) -> None:
+    """Take all of the file system but so many bytes."""
+    with (directory.parent / "filler").open("wb") as file:
+        while (free := shutil.disk_usage(directory).free - left) >= 4096:
+            # At once, and then what metadata of the file system left of it.
+            at = file.seek(0, os.SEEK_END)
+            try:
+                os.posix_fallocate(file.fileno(), at, free // 4096 * 4096)
+                file.seek(0, os.SEEK_END)
+            except OSError:
+                break
+        if left == 0:
+            try:
+                while True:
+                    file.write(bytes(4096))
+                    file.flush()
+            except OSError:
+                pass
+
+
+def without_inodes(directory: Path, left: int) -> None:
+    """Take all inodes but so many."""
+    above = directory.parent / "fillers"
+    above.mkdir(exist_ok=True)
+    for number in range(os.statvfs(directory).f_favail - left):
+        (above / str(number)).touch()
+
+
 @contextmanager
-def filled(directory: Path, left: int) -> Iterator[None]:
-    """Leave so many bytes of the file system free."""
-    filler = directory.parent / "filler"
-    if WORLD.rank == 0:
-        free = shutil.disk_usage(directory).free
-        with filler.open("wb") as file:
-            for _ in range(max(0, free - left) // 4096):
-                file.write(bytes(4096))
+def filled(directory: Path, left: int, of: str) -> Iterator[None]:
+    """Leave so many bytes of what runs out."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if of == "limit":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (left, before[1]))
+    elif WORLD.rank == 0:
+        without_blocks(directory, left) if of == "blocks" else without_inodes(directory, left // STEP)
     WORLD.barrier()
     try:
         yield
     finally:
         WORLD.barrier()
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
         if WORLD.rank == 0:
-            filler.unlink()
+            (directory.parent / "filler").unlink(missing_ok=True)
+            shutil.rmtree(directory.parent / "fillers", ignore_errors=True)
         WORLD.barrier()
 
 
@@ -212,14 +248,16 @@ def judge(place: Place, path: Path, error: str | None, unfinished: tuple[str, ..
     return wrong
 
 
-def carry_out(directory: Path, place: Place, operation: str, left: int, *, durable: bool) -> tuple[str, list[str]]:
+def carry_out(
+    directory: Path, place: Place, operation: str, left: int, of: str, *, durable: bool
+) -> tuple[str, list[str]]:
     """One case; what it ended with, and what is wrong with that on rank 0."""
     run, _, changes = OPERATIONS[operation]
     path = place.path(directory)
     place.make(path)
     opened = place.open(path, "r+", durable=durable)
     error, wrong = None, []
-    with filled(directory, left):
+    with filled(directory, left, of):
         try:
             run(opened, place)
         except hs.Error as failure:
@@ -275,7 +313,7 @@ def main() -> None:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir()
         WORLD.barrier()
-        how, wrong = carry_out(directory, place, operation, left, durable=durable)
+        how, wrong = carry_out(directory, place, operation, left, task.get("of", "blocks"), durable=durable)
         ended[how] += 1
         for told in wrong:
             failures += 1
