@@ -21,7 +21,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -171,22 +171,13 @@ def noise(count: int) -> NDArray[np.float64]:
 
 def without_blocks(directory: Path, left: int) -> None:
     """Take all of the file system but so many bytes."""
-    with (directory.parent / "filler").open("wb") as file:
-        while (free := shutil.disk_usage(directory).free - left) >= 4096:
-            # At once, and then what metadata of the file system left of it.
-            at = file.seek(0, os.SEEK_END)
-            try:
-                os.posix_fallocate(file.fileno(), at, free // 4096 * 4096)
-                file.seek(0, os.SEEK_END)
-            except OSError:
-                break
-        if left == 0:
-            try:
-                while True:
-                    file.write(bytes(4096))
-                    file.flush()
-            except OSError:
-                pass
+    with (directory.parent / "filler").open("wb", buffering=0) as file, suppress(OSError):
+        # Most of it at once, and then what is still free: a file system needs some for itself, or gives some back.
+        os.posix_fallocate(file.fileno(), 0, max(4096, (shutil.disk_usage(directory).free - left) // 4096 * 4096))
+        file.seek(0, os.SEEK_END)
+        while shutil.disk_usage(directory).free - left >= 4096:
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
 
 
 def without_inodes(directory: Path, left: int) -> None:
