@@ -250,10 +250,10 @@ def reading(folder: Path) -> Iterator[Case]:
     yield "an element beyond the end", lambda: array[9]
     yield "an element of too many dimensions", lambda: array[0, 0, 0]
     yield "elements backwards", lambda: array[::-1]
-    yield "elements by a mask", lambda: array[RHO > 3]
+    yield "elements by a mask of another shape", lambda: array[RHO[:2] > 3]
     yield "elements by a text", lambda: array["x"]
     yield "elements by a list beyond the end", lambda: array[[0, 9]]
-    yield "elements by two lists", lambda: array[[0, 1], [0, 1]]
+    yield "elements by two lists that do not fit", lambda: array[[0, 1], [0, 1, 2]]
 
 
 def growing(folder: Path) -> Iterator[Case]:

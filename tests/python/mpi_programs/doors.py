@@ -68,7 +68,7 @@ def arrays_and_indices(comm: Any, path: Path) -> None:
             ([], slice(2)),
             (slice(2), [5, 0]),
         ]
-        keys += [np.array([0, 2, 4, 5]), range(1, 8, 3)]
+        keys += [np.array([0, 2, 4, 5]), range(1, 8, 3), whole() > 3, ([3, 0], [1, 5])]
         for key in keys:
             if comm.rank != comm.size - 1:  # some ranks only, and in whatever order
                 assert np.array_equal(rho[key], whole()[key]), key
@@ -79,8 +79,8 @@ def arrays_and_indices(comm: Any, path: Path) -> None:
             (9, "index 9 is out of range for dimension 0"),
             ((0, 0, 0), "the section has 3 dimensions"),
             (slice(None, None, -1), "positive"),
-            (whole() > 3, "mask"),
-            (([0], [0]), "2 dimensions are selected by lists"),
+            (whole()[:-1] > 3, "mask"),
+            (([0, 1], [0, 1, 2]), "oindex"),
             ("x", "got 'x'"),
             (None, "got None"),
             ((..., ...), "'...'"),

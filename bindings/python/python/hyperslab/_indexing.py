@@ -1,4 +1,4 @@
-"""Parts of arrays as NumPy selects them, made into sections; and lists of indices, which no section is."""
+"""Sections with lists of indices, each along its own dimension, as runs of elements that a rank gets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hyperslab import _core
-from hyperslab._calls import asking
 from hyperslab._values import unfit
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
@@ -17,14 +16,10 @@ from hyperslab.pieces import Runs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hyperslab.array import Array
-
-__all__ = ["expanded", "has_list", "read_indexed", "runs_of"]
+__all__ = ["expanded", "has_list", "is_list", "outside", "runs_of"]
 
 #: What is selected along each dimension: an index, a slice, (start, stride, count, block), or indices in any order.
 Selector: TypeAlias = Any
-#: Start, stride, count and block of a dimension.
-Quad: TypeAlias = "tuple[int, int, int, int]"
 
 
 def is_list(selector: Any) -> bool:
@@ -69,121 +64,25 @@ def _indices(selector: Any, dim: int, extent: int) -> NDArray[np.int64]:
     if values.size == 0:
         return np.empty(0, np.int64)
     if values.dtype == bool:
-        hint = "give np.flatnonzero(mask) for a mask of one dimension"
-        message = f"a boolean mask cannot select indices of dimension {dim}\n  hint: {hint}"
-        raise InvalidError(message)
+        if values.shape != (extent,):
+            hint = "a section takes masks of one dimension; array[mask] reads by one of several, by this rank alone"
+            message = (
+                f"the mask for dimension {dim} has shape {values.shape}, but the array has {(extent,)} "
+                f"there\n  hint: {hint}"
+            )
+            raise InvalidError(message)
+        return np.flatnonzero(values)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise unfit(f"the list of indices for dimension {dim}", "one row of whole numbers", selector)
     found: NDArray[np.int64] = np.where(values < 0, values + extent, values).astype(np.int64)
     if found.min() < 0 or found.max() >= extent:
-        raise _outside(values[(found < 0) | (found >= extent)][0], dim, extent)
+        raise outside(values[(found < 0) | (found >= extent)][0], dim, extent)
     return found
 
 
-def _outside(index: Any, dim: int, extent: int) -> InvalidError:
+def outside(index: Any, dim: int, extent: int) -> InvalidError:
     hint = f"give an index from {-extent} to {extent - 1}" if extent else "choose another array: this one is empty"
     return InvalidError(f"index {index} is out of range for dimension {dim} of extent {extent}\n  hint: {hint}")
-
-
-def _slice_text(selector: slice) -> str:
-    """A slice as it is written in brackets."""
-    bounds = [selector.start, selector.stop, *([] if selector.step is None else [selector.step])]
-    return ":".join("" if bound is None else f"{bound}" for bound in bounds)
-
-
-def _progressions(indices: NDArray[np.int64]) -> list[slice]:
-    """Places in a rising list between which indices are equally far apart."""
-    places, start = [], 0
-    while start < indices.size:
-        stop = start + 1
-        if stop < indices.size:
-            step = indices[stop] - indices[start]
-            while stop < indices.size and indices[stop] - indices[stop - 1] == step:
-                stop += 1
-        places.append(slice(start, stop))
-        start = stop
-    return places
-
-
-def _quad_of(indices: NDArray[np.int64]) -> Quad:
-    """Indices that are equally far apart, as start, stride, count and block."""
-    step = int(indices[1] - indices[0]) if indices.size > 1 else 1
-    return int(indices[0]), step, indices.size, 1
-
-
-def read_indexed(array: Array, key: Any) -> Any:
-    """Read what a key selects, by this rank alone."""
-    with asking(f"read of '{array.name}' from '{array._group.path}'"):
-        return _read_indexed(array, key)
-
-
-def _read_indexed(array: Array, key: Any) -> Any:
-    shape = array.shape
-    selectors = [
-        _plain(selector, dim) for dim, selector in enumerate(expanded(key if isinstance(key, tuple) else (key,), shape))
-    ]
-    lists = [dim for dim, selector in enumerate(selectors) if is_list(selector)]
-    if len(lists) > 1:
-        message = f"{len(lists)} dimensions are selected by lists\n  hint: give one list, and select from what is read"
-        raise InvalidError(message)
-    if not lists:
-        found = array.read_local(section=_within(selectors, shape))
-    else:
-        (along,) = lists
-        indices = _indices(selectors[along], along, shape[along])
-        found = _read_listed(array, selectors, along, indices)
-    # A dimension of which one index is read goes, as NumPy has it.
-    return found[tuple(0 if isinstance(selector, int) else slice(None) for selector in selectors)]
-
-
-def _plain(selector: Any, dim: int) -> Selector:
-    """A selector that is understood: an integer, a slice or a list."""
-    if isinstance(selector, slice):
-        if selector.step is not None and selector.step < 1:
-            hint = "read with a positive step, then reverse what was read with [::-1]"
-            message = f"the slice {_slice_text(selector)} of dimension {dim} goes backwards\n  hint: {hint}"
-            raise InvalidError(message)
-        return selector
-    if is_list(selector):
-        return selector
-    if selector is not None and not isinstance(selector, (bool, np.bool_)):
-        try:
-            return selector.__index__()
-        except (AttributeError, TypeError):
-            pass
-    raise unfit(f"the selection of dimension {dim}", "an integer, a slice, '...' or a list of indices", selector)
-
-
-def _within(selectors: Sequence[Selector], shape: Sequence[int]) -> list[Any]:
-    """Selectors as slices, cut to the array as NumPy does; an index outside is an error."""
-    cut: list[Any] = []
-    for dim, (selector, extent) in enumerate(zip(selectors, shape, strict=True)):
-        if isinstance(selector, slice):
-            cut.append(slice(*selector.indices(extent)))
-            continue
-        index = selector + extent if selector < 0 else selector
-        if not 0 <= index < extent:
-            raise _outside(selector, dim, extent)
-        cut.append(index)
-    return cut
-
-
-def _read_listed(array: Array, selectors: list[Selector], along: int, indices: NDArray[np.int64]) -> NDArray[Any]:
-    """Read where one dimension is selected by a list: each index once, in as few reads as there are progressions."""
-    once, order = np.unique(indices, return_inverse=True)
-    others = _within(
-        [0 if dim == along else one for dim, one in enumerate(selectors)],
-        [1 if dim == along else extent for dim, extent in enumerate(array.shape)],
-    )
-    extents = [1 if isinstance(one, int) else len(range(one.start, one.stop, one.step)) for one in others]
-    extents[along] = once.size
-    dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
-    found = np.empty(extents, dtype)
-    for place in _progressions(once):
-        section: list[Any] = [*others]
-        section[along] = _quad_of(once[place])
-        array.read_local(section=section, out=found[(slice(None),) * along + (place,)])
-    return np.take(found, order, along)
 
 
 def runs_of(section: Any, shape: Sequence[int], dist: Any, rank: int, size: int) -> tuple[Runs, tuple[int, ...]]:

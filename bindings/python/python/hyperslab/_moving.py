@@ -28,7 +28,17 @@ from hyperslab._calls import (
 )
 from hyperslab._indexing import has_list, runs_of
 from hyperslab._local import describe_all, describe_each, host_array
-from hyperslab._parts import asks_of, dists_of, named, parts_of, read_plainly, section_in, sections_in, spread_of
+from hyperslab._parts import (
+    asks_of,
+    dists_of,
+    named,
+    parts_of,
+    read_plainly,
+    runs_in,
+    section_in,
+    sections_in,
+    spread_of,
+)
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
@@ -511,13 +521,14 @@ class Moving:
     def read_local(
         self,
         name: str,
+        dist: Runs | None = None,
         *,
         section: SectionLike | None = None,
         out: NDArray[Any] | None = None,
         dtype: DTypeLike | None = None,
         casting: Casting = "same_kind",
     ) -> NDArray[Any]:
-        """Read all of an array, or of a section of it, by this rank alone. Local.
+        """Read all of an array, or of a section of it, or runs of its elements, by this rank alone. Local.
 
         No other rank need do the same, and it waits for no other rank and no request. An array that a request of this
         program is writing is refused, and so is a new file until it was closed; what other programs or ranks are
@@ -527,6 +538,8 @@ class Moving:
         ----------
         name : str
             The array.
+        dist : Runs or ElementMap, optional
+            Only these elements; instead of a section.
         section : optional
             Only this part of the array.
         out : array, optional
@@ -557,10 +570,11 @@ class Moving:
         info = info_of(self._core.look_local(name))
         with asking(f"read of {name!r} from '{self.path}'"):
             part = None if section is None else section_in(section, info)
-        spread = spread_of(info, part, None, 1)
+            spread = runs_in(dist, part) if dist is not None else spread_of(info, part, None, 1)
         if out is None:
             out = spread.empty(0, native(info.dtype) if dtype is None else type_of(type_code(dtype)))
         raws = describe_all(out, spread, 0, writable=True)
         sections = None if part is None else [part]
-        self._core.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
+        how: _core._ReadKeywords = {"sections": sections, "out": raws, "casting": str(casting), "dist": held(dist)}
+        self._core.read_local(name, how)
         return out

@@ -11,11 +11,23 @@ from hyperslab._calls import Ownership, RawSection, SectionLike, describe_each, 
 from hyperslab._indexing import expanded
 from hyperslab._signals import travels
 from hyperslab._types import native
+from hyperslab._values import unfit
 from hyperslab.array import ArrayInfo
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
+from hyperslab.pieces import Runs
 
-__all__ = ["asks_of", "dists_of", "named", "parts_of", "read_plainly", "section_in", "sections_in", "spread_of"]
+__all__ = [
+    "asks_of",
+    "dists_of",
+    "named",
+    "parts_of",
+    "read_plainly",
+    "runs_in",
+    "section_in",
+    "sections_in",
+    "spread_of",
+]
 
 
 def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
@@ -112,6 +124,16 @@ def spread_of(
     if dist is not None:
         return holding(dist)
     return _everywhere(info.shape if part is None else tuple(count * block for _, _, count, block in part), size)
+
+
+def runs_in(dist: Any, section: Any) -> Runs:
+    """What one rank reads alone of an array instead of a section."""
+    if not isinstance(dist, Runs):
+        raise unfit("dist", "Runs or an ElementMap", dist)
+    if section is not None:
+        message = "both dist and section are given\n  hint: give one: runs are of the whole array"
+        raise InvalidError(message)
+    return dist
 
 
 @lru_cache(maxsize=64)

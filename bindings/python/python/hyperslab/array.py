@@ -15,9 +15,9 @@ import numpy as np
 from hyperslab import _core, _options
 from hyperslab._calls import Casting, Ownership, SectionLike, type_of
 from hyperslab._frozen import frozen
-from hyperslab._indexing import read_indexed
 from hyperslab._printing import legible
 from hyperslab._scalars import attributes_of, fill_of
+from hyperslab._selecting import read_selected
 from hyperslab.attributes import Attributes
 from hyperslab.pieces import Boxes
 from hyperslab.requests import Request
@@ -75,6 +75,17 @@ def _info(
     dtype, (attributes, fill, codecs) = type_of(kind), texts
     said, filled = frozen(attributes_of(attributes, dtype)), fill_of(fill, dtype)
     return ArrayInfo(shape, dtype, chunks, shards, names, said, filled, frozen(json.loads(codecs)))
+
+
+class OuterIndex:
+    """What `Array.oindex` gives."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Any:
+        """Read a part by this rank alone; each list selects along its own dimension. Local."""
+        return read_selected(self._array, key, outer=True)
 
 
 class Array:
@@ -256,22 +267,44 @@ class Array:
 
     def read_local(
         self,
+        dist: Runs | None = None,
         *,
         section: SectionLike | None = None,
         out: NDArray[Any] | None = None,
         dtype: DTypeLike | None = None,
         casting: Casting = "same_kind",
     ) -> NDArray[Any]:
-        """Read all of it, or a section, by this rank alone; see `Group.read_local`. Local."""
-        return self._group.read_local(self._name, section=section, out=out, dtype=dtype, casting=casting)
+        """Read all of it, or a section, or runs of it, by this rank alone; see `Group.read_local`. Local."""
+        return self._group.read_local(self._name, dist, section=section, out=out, dtype=dtype, casting=casting)
 
     def __getitem__(self, key: Any) -> Any:
         """Read a part by this rank alone, as NumPy selects it. Local.
 
-        Integers, slices with a positive step and ``...``; and for one dimension a list of indices, in any order.
-        An integer drops its dimension.
+        Integers, which drop their dimension, slices with a positive step and ``...``; lists of indices, in any order,
+        which select element by element where there are several; and boolean masks, of one dimension or of more. Each
+        chunk is read once.
         """
-        return read_indexed(self, key)
+        return read_selected(self, key)
+
+    @property
+    def oindex(self) -> OuterIndex:
+        """The same, where each list or mask selects along its own dimension, as zarr has it.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     report = store.write("rho", np.arange(12.0).reshape(3, 4))
+        ...     rho = store["rho"]
+        ...     rho.oindex[[2, 0], [1, 3]]
+        ...     rho[[2, 0], [1, 3]]
+        ...     rho[rho[:] > 9]
+        array([[ 9., 11.],
+               [ 1.,  3.]])
+        array([9., 3.])
+        array([10., 11.])
+        """
+        return OuterIndex(self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Refuse: arrays are written by all ranks together."""

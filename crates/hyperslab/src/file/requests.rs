@@ -45,7 +45,7 @@ impl File {
         }
     }
 
-    /// Reads an array, or a section of it, by this rank alone, all of it into one local array. Local: no other rank need do
+    /// Reads an array, a section of it or the pieces that `options` say it holds, by this rank alone. Local: no other rank need do
     /// the same, and it waits for no request; so a file that one of this program's writes is refused.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl File {
         self.check_published(name)?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let file = File { comm: comm.clone(), ..self.clone() };
-            file.read(&[name], ReadOptions { holding: None, holdings: Vec::new(), ..options })
+            file.read(&[name], ReadOptions { holdings: Vec::new(), ..options })
         })
     }
 

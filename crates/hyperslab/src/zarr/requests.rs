@@ -80,7 +80,7 @@ impl Store {
         }
     }
 
-    /// Reads an array, or a section of it, by this rank alone, all of it into one local array. Local: no other rank need do
+    /// Reads an array, a section of it or the pieces that `options` say it holds, by this rank alone. Local: no other rank need do
     /// the same, and it waits for no request; so an array that one of this program's writes is refused.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Store {
         self.check_settled(name)?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
-            store.read(&[name], ReadOptions { holding: None, holdings: Vec::new(), ..options })
+            store.read(&[name], ReadOptions { holdings: Vec::new(), ..options })
         })
     }
 
