@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hyperslab import _core
+from hyperslab import _core, _options
+from hyperslab._local import host_array
 from hyperslab._values import unfit
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
@@ -16,7 +17,7 @@ from hyperslab.pieces import Runs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["expanded", "has_list", "is_list", "outside", "runs_of"]
+__all__ = ["expanded", "has_list", "is_list", "outside", "read_listed"]
 
 #: What is selected along each dimension: an index, a slice, (start, stride, count, block), or indices in any order.
 Selector: TypeAlias = Any
@@ -85,7 +86,7 @@ def outside(index: Any, dim: int, extent: int) -> InvalidError:
     return InvalidError(f"index {index} is out of range for dimension {dim} of extent {extent}\n  hint: {hint}")
 
 
-def runs_of(section: Any, shape: Sequence[int], dist: Any, rank: int, size: int) -> tuple[Runs, tuple[int, ...]]:
+def _runs_of(section: Any, shape: Sequence[int], dist: Any, rank: int, size: int) -> tuple[Runs, tuple[int, ...]]:
     """The elements that a rank gets of a section with lists of indices, as runs, and the shape of its part.
 
     Each list selects along its own dimension; the distribution spreads the shape of the section.
@@ -128,3 +129,23 @@ def _selected(selector: Any, dim: int, extent: int) -> NDArray[np.int64]:
         )
         raise InvalidError(message)
     return found
+
+
+def read_listed(group: Any, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
+    """Read a section with lists of indices: this rank's part is runs of the array."""
+    if not isinstance(name, str) or options.get("halo"):
+        message = "a section with a list of indices is read of one array at a time, without a halo"
+        raise InvalidError(message)
+    info = group._look_at([name], "read", fresh=True)[name]
+    runs, extents = _runs_of(options.get("section"), info.shape, dist, group._comm.rank, group._comm.size)
+    if out is not None and tuple(out.shape) != extents:
+        message = f"this rank's part of the section has shape {extents}, but out= has {tuple(out.shape)}"
+        raise InvalidError(message)
+    plain: _options.ReadOptions = {**options, "section": None}
+    if out is not None:
+        plain["dtype"] = out.dtype
+    found = group.read(name, runs, **plain).reshape(extents)
+    if out is None:
+        return np.asarray(found, order=options.get("order", "C"))
+    host_array(out, writable=True)[...] = found
+    return out

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from hyperslab import _core, _options
 from hyperslab._calls import (
     Casting,
@@ -26,8 +24,8 @@ from hyperslab._calls import (
     type_of,
     until_up_to_date,
 )
-from hyperslab._indexing import has_list, runs_of
-from hyperslab._local import describe_all, describe_each, host_array
+from hyperslab._indexing import has_list, read_listed
+from hyperslab._local import describe_all, describe_each
 from hyperslab._parts import (
     asks_of,
     dists_of,
@@ -404,29 +402,10 @@ class Moving:
         with calling(self._comm, what := told("read of", name, f"from '{self.path}'")):
             _options.check("read", options, _options.ReadOptions)
             if has_list(options.get("section")):
-                return self._read_listed(name, dist, out, options)
+                return read_listed(self, name, dist, out, options)
             targets, given = self._prepare_read(name, dist, out, options, blocks=True)
         run(lambda: self._core.read(list(targets), given), self._comm, what)
         return targets[name] if isinstance(name, str) else targets
-
-    def _read_listed(self, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
-        """Read a section with lists of indices: this rank's part is runs of the array."""
-        if not isinstance(name, str) or options.get("halo"):
-            message = "a section with a list of indices is read of one array at a time, without a halo"
-            raise InvalidError(message)
-        info = self._look_at([name], "read", fresh=True)[name]
-        runs, extents = runs_of(options.get("section"), info.shape, dist, self._comm.rank, self._comm.size)
-        if out is not None and tuple(out.shape) != extents:
-            message = f"this rank's part of the section has shape {extents}, but out= has {tuple(out.shape)}"
-            raise InvalidError(message)
-        plain: _options.ReadOptions = {**options, "section": None}
-        if out is not None:
-            plain["dtype"] = out.dtype
-        found = self.read(name, runs, **plain).reshape(extents)
-        if out is None:
-            return np.asarray(found, order=options.get("order", "C"))
-        host_array(out, writable=True)[...] = found
-        return out
 
     @overload
     def iread(
