@@ -152,8 +152,12 @@ pub(crate) fn new_file(
 }
 
 /// That a step is not published yet: which, and where it lies.
-pub(crate) fn step(attempts: Option<&Arc<Attempts>>, what: String, lies: String) -> Unpublished {
+pub(crate) fn step(
+    attempts: Option<&Arc<Attempts>>,
+    which: impl Fn() -> (String, String) + Send + Sync + 'static,
+) -> Unpublished {
     Unpublished::lying(attempts.map(|attempts| (attempts.clone(), false)), move || {
+        let (what, lies) = which();
         Some(format!("{what} was never closed, and is not published: what was written lies {lies}"))
     })
 }

@@ -52,9 +52,12 @@ impl File {
         let fields = [fields, said::attributes(&attributes, " of the step")].concat();
         self.edit(what, fields, &Edit::Begin(self.in_file(name)))?;
         let (above, name) = (self.within.clone(), name.to_string());
-        let lies = "in the file, where no reader sees it".to_string();
-        let what = format!("step '{name}' of '{}'", self.path().display());
-        let unpublished = self.comm.works_here().then(|| left::step(None, what, lies));
+        let told = (self.path(), name.clone());
+        let which = move || {
+            let lies = "in the file, where no reader sees it".to_string();
+            (format!("step '{}' of '{}'", told.1, told.0.display()), lies)
+        };
+        let unpublished = self.comm.works_here().then(|| left::step(None, which));
         Ok(FileStep {
             group: self.inner(&name),
             above,

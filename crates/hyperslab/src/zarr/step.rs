@@ -86,9 +86,13 @@ impl Store {
             ..self.clone()
         };
         let above = (self.listing.clone(), name.to_string());
-        let lies = format!("in '{}' until the store is closed or opened to write", self.directory().full(&hidden));
-        let what = format!("step '{at}' of '{}'", self.home().shown());
-        let unpublished = self.comm.works_here().then(|| left::step(Some(&self.attempts), what, lies));
+        let told = (self.attempts.clone(), at.clone(), hidden.clone());
+        let which = move || {
+            let (attempts, at, hidden) = &told;
+            let lies = format!("in '{}' until the store is closed or opened to write", attempts.home.names.full(hidden));
+            (format!("step '{at}' of '{}'", attempts.home.shown()), lies)
+        };
+        let unpublished = self.comm.works_here().then(|| left::step(Some(&self.attempts), which));
         Ok(Step { group, at, hidden, sync: self.options.durable, above, unpublished })
     }
 }
