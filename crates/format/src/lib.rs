@@ -10,6 +10,7 @@
 extern crate self as hyperslab_format;
 
 mod base64;
+mod deflate;
 mod error;
 mod fields;
 mod fletcher;

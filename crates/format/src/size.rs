@@ -26,6 +26,11 @@ pub(crate) fn bytes_of(extents: impl IntoIterator<Item = u64>, element_bytes: u6
     Some(if is_empty { 0 } else { padded })
 }
 
+/// How much so many stored bytes may well expand to: the claim of metadata is believed only as far as that, and then as it comes.
+pub(crate) fn likely(stored: usize) -> u64 {
+    (stored as u64).saturating_mul(64).max(1 << 20)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

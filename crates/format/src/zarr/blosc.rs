@@ -10,9 +10,10 @@
 mod blosclz;
 mod order;
 
+use crate::deflate::{Wrapped, deflated, inflate_into};
 use crate::error::{Context, Error};
 pub(crate) use order::from_bits as unshuffle_bits;
-use std::io::{Read, Write};
+use std::io::Read;
 
 /// What compresses a block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -190,12 +191,7 @@ impl Blosc {
     fn compress(self, block: &[u8]) -> Result<Vec<u8>, String> {
         match self.compressor {
             Compressor::BloscLz | Compressor::Lz4 | Compressor::Lz4Hc => Ok(lz4_flex::block::compress(block)),
-            Compressor::Zlib => {
-                let level = flate2::Compression::new(self.level.into());
-                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
-                let packed = encoder.write_all(block).and_then(|()| encoder.finish());
-                packed.map_err(|cause| cause.to_string())
-            }
+            Compressor::Zlib => deflated(block, Wrapped::Zlib, self.level.into()).map_err(|cause| cause.to_string()),
             Compressor::Zstd => {
                 // As c-blosc stretches its levels over those of Zstandard.
                 let level = if self.level < 9 { i32::from(self.level) * 2 - 1 } else { 22 };
@@ -281,6 +277,8 @@ impl Blocked<'_> {
                 _ if bytes == out.len() => out.copy_from_slice(packed),
                 0 => blosclz::decompress(packed, out)?,
                 1 => (lz4_flex::block::decompress_into(packed, out).ok()? == out.len()).then_some(())?,
+                3 if inflate_into(packed, Wrapped::Zlib, out) == Some(out.len()) => {}
+                // It may hold more than there is room for.
                 3 => flate2::read::ZlibDecoder::new(packed).read_exact(out).ok()?,
                 4 => (zstd::bulk::decompress_to_buffer(packed, out).ok()? == out.len()).then_some(())?,
                 _ => return None,

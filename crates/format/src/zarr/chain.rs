@@ -3,12 +3,14 @@
 use super::blosc::{self, Blosc, Compressor, Shuffle};
 use super::bytes_codec::BytesCodec;
 use super::codecs::Codecs;
+use crate::deflate::{Wrapped, deflated, inflated};
 use crate::error::{Context, Error};
+use crate::size::likely;
 use crate::{fletcher, shuffle};
 use hyperslab_layout::stored::Coding;
 use hyperslab_layout::{Codec, CodecError, ShardIndex};
 use std::borrow::Cow;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 
 /// Size \[B\] of a CRC-32C behind a chunk.
@@ -225,16 +227,8 @@ fn encode_one(codec: BytesCodec, bytes: Cow<[u8]>, context: Context) -> Result<V
             compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(checksum)).map_err(failed)?;
             compressor.compress(&bytes).map_err(failed)
         }
-        BytesCodec::Gzip { level } => {
-            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level));
-            encoder.write_all(&bytes).map_err(failed)?;
-            encoder.finish().map_err(failed)
-        }
-        BytesCodec::Zlib { level } => {
-            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(level));
-            encoder.write_all(&bytes).map_err(failed)?;
-            encoder.finish().map_err(failed)
-        }
+        BytesCodec::Gzip { level } => deflated(&bytes, Wrapped::Gzip, level).map_err(failed),
+        BytesCodec::Zlib { level } => deflated(&bytes, Wrapped::Zlib, level).map_err(failed),
         BytesCodec::Blosc(blosc) => blosc.encode(&bytes, context),
         BytesCodec::Shuffle { element_bytes } => Ok(shuffle::shuffled(&bytes, element_bytes as usize)),
         BytesCodec::Fletcher32 => {
@@ -257,11 +251,18 @@ fn decode_one<'a>(
                 .map_err(|cause| context.undecoded("zstd data", bytes.len(), &cause))?;
             decompress(decoder, "zstd", bytes.len(), bound, context).map(Cow::Owned)
         }
+        // There may be several streams, one after another: no more can come where the first fills the chunk.
         BytesCodec::Gzip { .. } => {
+            if let Some(whole) = whole(&bytes, Wrapped::Gzip, bound).filter(|whole| whole.len() as u64 == bound) {
+                return Ok(Cow::Owned(whole));
+            }
             let decoder = flate2::bufread::MultiGzDecoder::new(&*bytes);
             decompress(decoder, "gzip", bytes.len(), bound, context).map(Cow::Owned)
         }
         BytesCodec::Zlib { .. } => {
+            if let Some(whole) = whole(&bytes, Wrapped::Zlib, bound) {
+                return Ok(Cow::Owned(whole));
+            }
             let decoder = flate2::bufread::ZlibDecoder::new(&*bytes);
             decompress(decoder, "zlib", bytes.len(), bound, context).map(Cow::Owned)
         }
@@ -297,7 +298,12 @@ pub(crate) fn cut(bytes: Cow<[u8]>, length: usize) -> Cow<[u8]> {
     }
 }
 
-/// Reads all that `decoder` gives, but at most `bound` bytes.
+/// What can be decoded at once, into as much room as the metadata say.
+fn whole(bytes: &[u8], wrapped: Wrapped, bound: u64) -> Option<Vec<u8>> {
+    Some(bound).filter(|bound| *bound <= likely(bytes.len())).and_then(|bound| inflated(bytes, wrapped, bound))
+}
+
+/// Reads all that `decoder` gives, but at most `bound` bytes. The buffer grows with what really comes.
 fn decompress(
     decoder: impl Read,
     codec: &str,
@@ -305,10 +311,7 @@ fn decompress(
     bound: u64,
     context: Context,
 ) -> Result<Vec<u8>, Error> {
-    // The claim of metadata is believed only as far as the stored bytes make it likely; beyond that the buffer grows
-    // with what really comes.
-    let likely = (stored_bytes as u64).saturating_mul(64).max(1 << 20);
-    let mut out = Vec::with_capacity(bound.min(likely) as usize);
+    let mut out = Vec::with_capacity(bound.min(likely(stored_bytes)) as usize);
     decoder
         .take(bound.saturating_add(1))
         .read_to_end(&mut out)

@@ -89,7 +89,8 @@ impl Store {
         let told = (self.attempts.clone(), at.clone(), hidden.clone());
         let which = move || {
             let (attempts, at, hidden) = &told;
-            let lies = format!("in '{}' until the store is closed or opened to write", attempts.home.names.full(hidden));
+            let lies =
+                format!("in '{}' until the store is closed or opened to write", attempts.home.names.full(hidden));
             (format!("step '{at}' of '{}'", attempts.home.shown()), lies)
         };
         let unpublished = self.comm.works_here().then(|| left::step(Some(&self.attempts), which));

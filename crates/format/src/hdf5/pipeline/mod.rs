@@ -5,13 +5,15 @@ mod lz;
 
 use super::content::Filter;
 use super::policy::FILTERS_MAX;
+use crate::deflate::{Wrapped, deflated, inflated};
 use crate::error::{Context, Error, excerpt};
+use crate::size::likely;
 use crate::zarr::{BytesCodec, Codecs, cut, decode_blosc};
 use crate::{fletcher, shuffle};
 use hyperslab_layout::stored::Coding;
 use hyperslab_layout::{ByteOrder, Codec, CodecError, ShardIndex};
 use std::borrow::Cow;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 
 /// Filters in the order of encoding, for those who know no format.
@@ -228,11 +230,7 @@ impl FilterStep {
     fn encode(self, bytes: &[u8], context: Context) -> Result<Vec<u8>, Error> {
         let failed = |cause: std::io::Error| context.invalid("an encoder that succeeds", cause.to_string());
         match self {
-            FilterStep::Deflate(level) => {
-                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(level));
-                encoder.write_all(bytes).map_err(failed)?;
-                encoder.finish().map_err(failed)
-            }
+            FilterStep::Deflate(level) => deflated(bytes, Wrapped::Zlib, level).map_err(failed),
             FilterStep::Shuffle(element) => Ok(shuffle::shuffled(bytes, element as usize)),
             FilterStep::Fletcher32 => Ok([bytes, &fletcher::fletcher32(bytes).to_le_bytes()].concat()),
             FilterStep::Lz4(block) => lz::encode_lz4(bytes, block, context),
@@ -244,7 +242,7 @@ impl FilterStep {
     /// What was encoded, which is at most `bound` bytes.
     fn decode<'a>(self, bytes: Cow<'a, [u8]>, bound: u64, context: Context) -> Result<Cow<'a, [u8]>, Error> {
         let decoded = match self {
-            FilterStep::Deflate(_) => inflated(&bytes, bound, context)?,
+            FilterStep::Deflate(_) => of_zlib(&bytes, bound, context)?,
             FilterStep::Shuffle(element) => shuffle::unshuffled(&bytes, element as usize),
             FilterStep::Fletcher32 => {
                 let length = fletcher::verified(&bytes, context)?;
@@ -319,29 +317,12 @@ fn told(error: Error) -> CodecError {
 }
 
 /// What zlib made its bytes of, which are at most `bound`. They are decoded where they stay if they claim no more than is likely.
-fn inflated(bytes: &[u8], bound: u64, context: Context) -> Result<Vec<u8>, Error> {
-    if bound > likely(bytes.len()) {
-        return read_all(flate2::bufread::ZlibDecoder::new(bytes), bytes.len(), bound, context);
+fn of_zlib(bytes: &[u8], bound: u64, context: Context) -> Result<Vec<u8>, Error> {
+    let whole = Some(bound).filter(|bound| *bound <= likely(bytes.len()));
+    match whole.and_then(|bound| inflated(bytes, Wrapped::Zlib, bound)) {
+        Some(out) => Ok(out),
+        None => read_all(flate2::bufread::ZlibDecoder::new(bytes), bytes.len(), bound, context),
     }
-    // Room for one byte more tells who has too many.
-    let (mut out, mut decoder) = (vec![0; bound as usize + 1], flate2::Decompress::new(true));
-    let found = |cause: &str| format!("{} B that do not decode: {cause}", bytes.len());
-    match decoder.decompress(bytes, &mut out, flate2::FlushDecompress::Finish) {
-        Ok(flate2::Status::StreamEnd) if decoder.total_out() <= bound => {
-            out.truncate(decoder.total_out() as usize);
-            Ok(out)
-        }
-        Ok(_) if decoder.total_out() > bound => {
-            Err(context.corrupt(format!("at most {bound} B"), format!("more, from {} B stored", bytes.len())))
-        }
-        Ok(_) => Err(context.corrupt("compressed data", found("they end too early"))),
-        Err(cause) => Err(context.corrupt("compressed data", found(&cause.to_string()))),
-    }
-}
-
-/// How much so many bytes may well expand to; more is believed only as it comes.
-fn likely(stored: usize) -> u64 {
-    (stored as u64).saturating_mul(64).max(1 << 20)
 }
 
 /// All that a decoder gives, but at most `bound` bytes; memory grows with what really comes.
