@@ -406,6 +406,7 @@ impl Call {
         let poisoned = party.poisoned().is_some();
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         let opening = matches!(stage, Stage::New | Stage::Opening(_)) && self.opened.is_none();
+        world.compute().cut();
         if poisoned && !opening {
             world.store().cut();
         }

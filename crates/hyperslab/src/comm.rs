@@ -63,6 +63,8 @@ struct Shared {
     elsewhere: Option<Elsewhere>,
     /// Whether requests were made on it.
     listed: AtomicBool,
+    /// Cores beside its own that its rank may use.
+    idle_cores: u32,
     /// Whether it is one of several processes that MPI does not know of.
     lone: Option<Lone>,
 }
@@ -131,11 +133,13 @@ impl Comm {
             }
             None => (wire, None),
         };
-        let crowded = environment::ranks_here(processes, clients + servers) >= environment::cores().unwrap_or(1);
+        let ranks = clients + servers;
+        let crowded = environment::ranks_here(processes, ranks) >= environment::cores().unwrap_or(1);
+        let idle_cores = environment::idle_cores(processes, ranks);
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let line = shared.clone();
             let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
-            let mut machine = Machine::new(wire, Box::new(interrupted)).crowded(crowded);
+            let mut machine = Machine::new(wire, Box::new(interrupted)).crowded(crowded).with_hands(idle_cores);
             if let Some(pump) = &pump {
                 machine.count_by(pump.clone());
             }
@@ -159,6 +163,7 @@ impl Comm {
                 listings: Listings::default(),
                 elsewhere,
                 listed: AtomicBool::new(false),
+                idle_cores,
                 lone,
             }
         });
@@ -199,6 +204,7 @@ impl Comm {
         let alone = Comm::alone();
         *alone.recording_of().lock().unwrap_or_else(PoisonError::into_inner) = Recording::default();
         alone.plans().keep_quiet();
+        alone.member().machine.allow_hands(self.shared.idle_cores);
         let shared = Arc::downgrade(&self.shared);
         alone.interrupted_by(Box::new(move || shared.upgrade().is_some_and(|shared| shared.line.asks_user())));
         alone

@@ -23,6 +23,9 @@ const LEARNED: &str = "HYPERSLAB_LEARNED";
 /// Where that file lies below the directory of caches.
 const LEARNED_BELOW: &str = "hyperslab/learned.json";
 
+/// Most cores that a rank may use besides its own.
+const IDLE_CORES: &str = "HYPERSLAB_IDLE_CORES";
+
 /// A directory into which all calls of all communicators are recorded; nothing is recorded without it.
 const TRACE: &str = "HYPERSLAB_TRACE";
 
@@ -168,6 +171,14 @@ fn given(groups: &str) -> Option<u64> {
 pub(crate) fn ranks_here(processes: bool, ranks: u32) -> u32 {
     let told = if processes { ranks_per_node() } else { None };
     told.map_or(ranks, |local| local.clamp(1, ranks.max(1)))
+}
+
+/// Cores that a rank may use besides its own, since no rank of its node has them: its share, or fewer if the user says so.
+pub(crate) fn idle_cores(processes: bool, ranks: u32) -> u32 {
+    let ranks = ranks_here(processes, ranks).max(ranks_per_node().unwrap_or(1)).max(1);
+    let idle = cores().map_or(0, |cores| cores.saturating_sub(ranks) / ranks);
+    let said = std::env::var(IDLE_CORES).ok().and_then(|text| text.trim().parse().ok());
+    said.map_or(idle, |most: u32| most.min(idle))
 }
 
 #[cfg(test)]

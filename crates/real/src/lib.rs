@@ -18,7 +18,7 @@
 //! notes and locks; `below.rs`: names that no link leads away from; `regular.rs`: files and nothing else; `trust.rs`: whose records are believed, `users.rs`: what the
 //! system knows of users; `likeness.rs`, `acl.rs`:
 //! what is replaced keeps its permissions); `desk.rs` is
-//! the thread that works with names, `progress.rs` shows that it comes forward, `here.rs` says which process this is, `code.rs` has this library's code mapped,
+//! the thread that works with names, `hands.rs` those that code chunks on idle cores, `progress.rs` shows that it comes forward, `here.rs` says which process this is, `code.rs` has this library's code mapped,
 //! `mounts.rs` whether a path leads to a disk of this host; `extents.rs` is places on the device; `calibration.rs` and
 //! `calibration/` time copies, files and names, and say which machine this is; `stripes.rs` says where the bytes of
 //! striped objects lie, `stripes/name.rs` what such objects are called, `striped.rs` is names of them; `stores.rs`
@@ -36,6 +36,7 @@ mod doing;
 mod extents;
 #[cfg(test)]
 mod forked;
+mod hands;
 mod here;
 mod likeness;
 mod machine;

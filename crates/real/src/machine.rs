@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::directory::Directory;
+use crate::hands::Hands;
 use crate::monotonic::monotonic_ns;
 use crate::relay::Pump;
 use crate::stores::Stores;
@@ -11,7 +12,7 @@ use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
-    BucketNames, Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
+    BucketNames, Clock, Compute, Fault, FaultKind, Location, Names, Store, Striped, Transport, World,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ pub type Interrupted = Box<dyn FnMut() -> bool + Send>;
 pub struct Machine {
     courier: Courier,
     stores: Stores,
-    compute: InlineCompute,
+    hands: Hands,
     clock: RealClock,
 }
 
@@ -38,10 +39,10 @@ struct RealClock {
 impl Machine {
     /// A rank that talks over `wire`.
     pub fn new(wire: Box<dyn Wire>, interrupted: Interrupted) -> Machine {
-        let stores = Stores::new(wire.bell());
+        let (stores, hands) = (Stores::new(wire.bell()), Hands::new(wire.bell()));
         let now = Instant::now();
         let clock = RealClock { start: now, pump: None, asked: now, interrupted };
-        Machine { courier: Courier::new(wire), stores, compute: InlineCompute::default(), clock }
+        Machine { courier: Courier::new(wire), stores, hands, clock }
     }
 
     /// The same where ranks need all cores of the node, and threads beside them take cores from ranks.
@@ -51,6 +52,18 @@ impl Machine {
             self.stores.posix.crowd();
         }
         self
+    }
+
+    /// The same with so many threads at most that code chunks beside the rank's own, on cores that no rank has.
+    #[must_use]
+    pub fn with_hands(mut self, most: u32) -> Machine {
+        self.allow_hands(most);
+        self
+    }
+
+    /// So many from now on.
+    pub fn allow_hands(&mut self, most: u32) {
+        self.hands.allow(most);
     }
 
     /// Counts only the time in which the owner of the wire is there to pass datagrams on.
@@ -149,7 +162,7 @@ impl World for Machine {
     }
 
     fn compute(&mut self) -> &mut dyn Compute {
-        &mut self.compute
+        &mut self.hands
     }
 
     fn clock(&mut self) -> &mut dyn Clock {

@@ -321,6 +321,9 @@ impl Compute for RankWorld {
         machine.work(processor, Work::Plan, ns);
     }
 
+    /// Nothing that lives here ends before the simulation does.
+    fn cut(&mut self) {}
+
     /// Without payloads the work is not done, only its time passes; what it would have left has a length and no contents.
     fn submit(&mut self, ticket: Ticket, work: Computation) {
         let cost = work.cost();

@@ -240,6 +240,7 @@ impl Walk {
             }
         }
         if self.lanes.iter_mut().any(|lane| !lane.pending.is_empty() || lane.lane.peek().is_some()) {
+            world.compute().help();
             if let Some(trace) = &mut party.trace {
                 trace.waits(world);
             }

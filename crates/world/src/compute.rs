@@ -86,6 +86,10 @@ pub trait Compute {
     fn submit(&mut self, ticket: Ticket, work: Computation);
     /// Appends what has finished.
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Vec<u8>, Fault>)>);
+    /// Does some of what waits for other threads on the caller's, who has nothing else to do.
+    fn help(&mut self) {}
+    /// Gives up all that is under way, since nobody will ask for it: when this returns, none of it touches memory any more.
+    fn cut(&mut self);
 }
 
 /// Runs work at once, on the caller's thread.
@@ -103,5 +107,9 @@ impl Compute for InlineCompute {
 
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Vec<u8>, Fault>)>) {
         done.append(&mut self.done);
+    }
+
+    fn cut(&mut self) {
+        self.done.clear();
     }
 }
