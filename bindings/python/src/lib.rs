@@ -9,6 +9,7 @@ mod any_target;
 mod arrays;
 mod calibration;
 mod comm;
+mod context;
 mod ending;
 mod errors;
 mod interrupts;
@@ -45,6 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<interrupts::ThreadCrew>()?;
     module.add_function(wrap_pyfunction!(interrupts::is_of_a_signal, module)?)?;
     module.add_class::<comm::Request>()?;
+    module.add_class::<context::Context>()?;
     module.add_class::<target::Target>()?;
     module.add_class::<memory::Memory>()?;
     module.add_class::<memory::MemoryObjects>()?;

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from hyperslab import _core
 from hyperslab._thread_ranks import Meeting, stop
 from hyperslab._values import unfit, whole_number
+from hyperslab.errors import PeerError
 
 __all__ = ["ThreadComm", "release", "threads"]
 
@@ -237,8 +238,10 @@ def _tell_first(error: BaseException) -> None:
     if world.Get_size() == 1 or existing(world) is not None:
         return
     # Whatever goes wrong here, the program's own error has been shown.
+    made: list[_core.Comm] = []
     with suppress(Exception):
-        _core.Comm.mpi(world.py2f(), mpi.__file__, TELL_SECONDS).leave(_told(error))
+        _core.Comm.mpi(world.py2f(), mpi.__file__, TELL_SECONDS, made)
+        made[0].leave(_told(error))
 
 
 def _depart() -> None:
@@ -272,9 +275,11 @@ lone: list[_core.Comm] = []
 
 
 def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
-    # MPI frees a communicator collectively, so all ranks are here.
+    # MPI frees a communicator collectively, so all ranks come here, but for those that have left it: of them there is
+    # nothing to tell.
     if not member.poisoned:
-        member.close(CLOSE_SECONDS)
+        with suppress(PeerError):
+            member.close(CLOSE_SECONDS)
 
 
 def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
@@ -309,13 +314,27 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
         _keyval.append(mpi.Comm.Create_keyval(delete_fn=_drop))
     member = comm.Get_attr(_keyval[0])
     if member is None or (member.poisoned and not member.interrupted):
-        member = _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds))
+        member = _joined(comm, mpi, arrival_seconds)
+    assert isinstance(member, _core.Comm)
+    return member
+
+
+def _joined(comm: Any, mpi: Any, arrival_seconds: float) -> _core.Comm:
+    """A new membership of a communicator of MPI."""
+    made: list[_core.Comm] = []
+    try:
+        _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds), made)
+        member = made[0]
         comm.Set_attr(_keyval[0], member)
         _watch(member)
         if member.is_lone:
             lone.append(member)
-    assert isinstance(member, _core.Comm)
-    return member
+        return member
+    except BaseException as error:
+        # The others have it, and wait for this rank in their next call.
+        for member in made:
+            member.leave(_told(error))
+        raise
 
 
 def _seconds(value: float) -> float:
