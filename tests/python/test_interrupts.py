@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,48 @@ def test_other_ranks_do_not_wait_for_one_that_is_interrupted_in_a_door(name: str
     assert seen == {before, inside} | ({after} if name != "zarr" else set())
 
 
+@pytest.mark.parametrize("victim", [0, 2])
+def test_dedicated_servers_do_not_wait_for_a_rank_that_is_interrupted_in_the_door(
+    victim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client, and the server, at each moment from which on the other ranks have their part."""
+    divide = hs.ThreadComm._divide
+
+    def one(comm: hs.ThreadComm, moments: Moments, ended: list[str], over: threading.Event) -> None:
+        def divided(comm: hs.ThreadComm, servers: list[int]) -> Any:
+            part = divide(comm, servers)
+            if comm.rank == victim:
+                moments.begin()
+            return part
+
+        monkeypatch.setattr(hs.ThreadComm, "_divide", divided)
+        try:
+            with hs.dedicate(comm, servers=1) as io:
+                moments.end()
+                io.serve() if io.is_server else io.barrier()
+                ended.append("passed")
+        except Struck:
+            # When this rank ends, the others hear of it.
+            ended.append("told" if over.wait(1) else "waited for")
+        except (hs.PeerError, hs.InterruptedError):
+            ended.append("failed")
+            if len(ended) == 2:
+                over.set()
+
+    number = 1
+    with handling():
+        while True:
+            moments, over = Moments(number), threading.Event()
+            ended: list[str] = []
+            hs.threads(3, lambda comm, given=(moments, ended, over): one(comm, *given))
+            if not moments.where:
+                break
+            assert ended == ["failed", "failed", "told"], f"struck by {moments.where}"
+            number += 1
+    assert ended == ["passed"] * 3
+    assert number > 5
+
+
 def main() -> None:
     """Carry out cases by hand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -364,6 +407,8 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
                 told = campaign(args.cases, args.seed, [way], Path(directory))
         print(way, told["cases"], "cases,", told["fired"], "in time,", len(told["wrong"]), "went wrong", flush=True)
+        for each in told["wrong"]:
+            print(json.dumps(each), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,15 @@ use pyo3::types::{PyDict, PyTuple};
 /// entered could still be kept from its caller by an exception, and what is left could stay open. Here are none.
 ///
 /// A class has `_exit(error)`, which ends its context, and `_give_up(error)`, which ends it where that raised.
-#[pyclass(subclass, frozen, module = "hyperslab._core")]
-pub(crate) struct Context;
+#[pyclass(subclass, frozen, name = "Context", module = "hyperslab._core")]
+pub(crate) struct Entered;
 
 #[pymethods]
-impl Context {
+impl Entered {
     #[new]
     #[pyo3(signature = (*_args, **_keywords))]
-    fn new(_args: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Context {
-        Context
+    fn new(_args: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Entered {
+        Entered
     }
 
     /// Use it as a context.

@@ -46,7 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<interrupts::ThreadCrew>()?;
     module.add_function(wrap_pyfunction!(interrupts::is_of_a_signal, module)?)?;
     module.add_class::<comm::Request>()?;
-    module.add_class::<context::Context>()?;
+    module.add_class::<context::Entered>()?;
     module.add_class::<target::Target>()?;
     module.add_class::<memory::Memory>()?;
     module.add_class::<memory::MemoryObjects>()?;

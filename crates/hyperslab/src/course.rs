@@ -164,7 +164,8 @@ impl Comm {
             return Ok(());
         }
         let before = std::mem::replace(&mut party.limits.arrival, limit);
-        let question = Question::opening("end of the use of a communicator", Vec::new(), None);
+        let fields = vec![("operation".into(), "freeing the communicator".into())];
+        let question = Question::opening("freeing a communicator", fields, None);
         let agreed = party.agree(machine, question, || Ok(Vec::new()));
         party.limits.arrival = before;
         if let Err(fault) = &agreed {

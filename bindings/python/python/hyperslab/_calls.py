@@ -275,7 +275,7 @@ def is_known(error: BaseException, comm: _core.Comm) -> bool:
 
 
 def tell_known(error: BaseException, comm: _core.Comm) -> None:
-    """Take note that all ranks of a communicator know of an error: what is around a step need not be told again.
+    """Take note that all ranks of a communicator know of an error: what is around a step is not told again.
 
     They have left that, too, and would be waited for in vain.
     """

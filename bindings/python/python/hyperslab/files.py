@@ -127,19 +127,26 @@ def open_raw(
                 "exchange": exchange,
             }
             place = place_of(path)
-            new = mode in ("w", "x")
-            if new and (isinstance(header, int) or arrays):
-                message = "a new file needs its header as bytes, and gets its arrays from write()"
-                raise InvalidError(message)
-            content = bytes(header) if not isinstance(header, int) else b""
-            before = header if isinstance(header, int) else len(content)
-            whole_number(before, "header")
-            known = _named(arrays or {})
-            core.open_file(member, place, mode, given, order, content if new else b"", before, known)
+            content, before, known = _contents(mode, header, arrays or {})
+            core.open_file(member, place, mode, given, order, content, before, known)
         return _opened(core, member, path, mode)
     except BaseException as error:
         give_up(core, member, what or _opening(path), error)
         raise
+
+
+def _contents(
+    mode: str, header: bytes | int, arrays: Mapping[str, tuple[Sequence[SupportsIndex], DTypeLike]]
+) -> tuple[bytes, int, list[tuple[str, tuple[int, ...], str]]]:
+    """What a new file begins with, how many bytes come before the first array, and the arrays of one that exists."""
+    new = mode in ("w", "x")
+    if new and (isinstance(header, int) or arrays):
+        message = "a new file needs its header as bytes, and gets its arrays from write()"
+        raise InvalidError(message)
+    content = bytes(header) if not isinstance(header, int) else b""
+    before = header if isinstance(header, int) else len(content)
+    whole_number(before, "header")
+    return content if new else b"", before, _named(arrays)
 
 
 #: What options of an opening are where nobody gives them, which the library has by itself: limits of time, then what is

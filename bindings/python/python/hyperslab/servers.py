@@ -11,7 +11,7 @@ from typing import Any
 
 from hyperslab import _core
 from hyperslab._calls import attending
-from hyperslab._signals import quietly
+from hyperslab._signals import quietly, travels
 from hyperslab.comm import CLOSE_SECONDS, CONNECT_SECONDS, ThreadComm, connect
 from hyperslab.errors import InvalidError, PoisonedError
 
@@ -62,11 +62,11 @@ def dedicate(comm: Any, servers: int | Sequence[int] = 1) -> ServedComm:
     """
     parent = connect(comm)
     what = "dedicating servers"
-    with attending(parent, what):
-        ranks = _ranks(servers, parent.size)
-    parent.compare(what, [("ranks that serve", str(ranks))])
     made: list[_core.Comm] = []
     try:
+        with attending(parent, what):
+            ranks = _ranks(servers, parent.size)
+        parent.compare(what, [("ranks that serve", str(ranks))])
         if isinstance(comm, ThreadComm):
             made.append(comm._divide(ranks))
             side = None
@@ -76,9 +76,11 @@ def dedicate(comm: Any, servers: int | Sequence[int] = 1) -> ServedComm:
             side = comm.Split(int(comm.rank in ranks), comm.rank)
         return ServedComm(made[0], side, comm.rank in ranks)
     except BaseException as error:
-        # Its caller never has it.
+        # Others wait for this rank: clients in their next call, servers for any length of time.
         for core in made:
             core.leave(f"{type(error).__name__}: {error}")
+        if not made and (not isinstance(error, Exception) or travels(error)):
+            parent.interrupt(what)
         raise
 
 
@@ -103,11 +105,12 @@ class ServedComm(_core.Context):
     """The clients or the servers of a communicator; made by `dedicate`."""
 
     def __init__(self, core: _core.Comm, side: Any, is_server: bool) -> None:  # noqa: FBT001
-        self._core: _core.Comm | None = core
         self._rank, self._size, self._servers = core.rank, core.size, core.servers
         self._side = side
         self._is_server = is_server
         self._process = os.getpid()
+        # Last, since what has it ends it when it is dropped.
+        self._core: _core.Comm | None = core
         if not is_server:
             _clients.add(self)
 
