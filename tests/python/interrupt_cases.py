@@ -44,6 +44,7 @@ class Strike:
 
     def __init__(self, delay: float, kind: type[BaseException]) -> None:
         self._delay, self.error = delay, kind("a handler raised it")
+        self._show = sys.unraisablehook
         #: Whether the handler ran.
         self.fired = False
         #: What came out of what was struck.
@@ -53,9 +54,17 @@ class Strike:
         self.fired = True
         raise self.error
 
+    def _drop(self, dropped: Any) -> None:
+        # What comes out of a finalizer, Python tells and drops: no call can learn of it.
+        if dropped.exc_value is self.error:
+            self.fired = False
+        else:
+            self._show(dropped)
+
     def during(self, act: Callable[[], None]) -> None:
         """Do something, and be struck in it, or not at all."""
         before = signal.signal(signal.SIGALRM, self._handle)
+        sys.unraisablehook = self._drop
         try:
             signal.setitimer(signal.ITIMER_REAL, max(self._delay, 1e-6))
             act()
@@ -65,6 +74,7 @@ class Strike:
         finally:
             self._disarm()
             signal.signal(signal.SIGALRM, before)
+            sys.unraisablehook = self._show
 
     def _disarm(self) -> None:
         try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hyperslab import _core, _options
 from hyperslab._calls import calling, is_known, run, tell_known, told, unready
 from hyperslab._signals import quietly
+from hyperslab._weakly import Weakly
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "gathering"]
 
 #: Those that have gathered something and are not over.
-gathering: weakref.WeakSet[Batch] = weakref.WeakSet()
+gathering: Weakly[Batch] = Weakly()
 
 
 class Batch(_core.Context):

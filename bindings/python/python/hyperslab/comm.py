@@ -7,7 +7,6 @@ import math
 import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -16,6 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from hyperslab import _core
 from hyperslab._thread_ranks import Meeting, stop
 from hyperslab._values import unfit, whole_number
+from hyperslab._weakly import Weakly
 from hyperslab.errors import PeerError
 
 __all__ = ["ThreadComm", "release", "threads"]
@@ -198,7 +198,7 @@ _keyval: list[int] = []
 
 
 #: Memberships whose other ranks must hear when this process ends.
-_members: weakref.WeakSet[_core.Comm] = weakref.WeakSet()
+_members: Weakly[_core.Comm] = Weakly()
 
 
 def _after_fork() -> None:

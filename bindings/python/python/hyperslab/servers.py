@@ -5,20 +5,20 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from hyperslab import _core
 from hyperslab._calls import attending
 from hyperslab._signals import quietly, travels
+from hyperslab._weakly import Weakly
 from hyperslab.comm import CLOSE_SECONDS, CONNECT_SECONDS, ThreadComm, connect
 from hyperslab.errors import InvalidError, PoisonedError
 
 __all__ = ["ServedComm", "dedicate"]
 
 #: Clients that have not ended their service; when the program ends, their servers must hear of it.
-_clients: weakref.WeakSet[ServedComm] = weakref.WeakSet()
+_clients: Weakly[ServedComm] = Weakly()
 
 
 def dedicate(comm: Any, servers: int | Sequence[int] = 1) -> ServedComm:
