@@ -21,6 +21,7 @@ import numpy as np
 
 from fault_operations import disks
 
+PACKAGE = str(Path(hs.__file__).parent)
 #: Where no door is.
 TESTS = (__file__, str(Path(__file__).with_name("test_interrupts.py")))
 VALUES = np.arange(6.0)
@@ -46,10 +47,14 @@ def handler(*_: object) -> None:
 
 
 class Moments:
-    """Runs the handler at the n-th moment of this thread in a door, between `begin` and `end`."""
+    """Runs the handler at the n-th moment of this thread in the package, between `begin` and `end`.
 
-    def __init__(self, number: int) -> None:
+    Everywhere, it also counts those in the standard library.
+    """
+
+    def __init__(self, number: int, *, everywhere: bool = False) -> None:
         self._left = number
+        self._everywhere = everywhere
         #: Where it was, once it was there.
         self.where = ""
 
@@ -75,11 +80,12 @@ class Moments:
         return self._trace
 
     def _come_by(self, frame: FrameType, event: str) -> None:
-        if self.where or frame.f_code.co_filename in TESTS:
+        name = frame.f_code.co_filename
+        if self.where or name in TESTS or not (self._everywhere or name.startswith(PACKAGE)):
             return
         self._left -= 1
         if self._left == 0:
-            self.where = f"{event} in {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            self.where = f"{event} in {Path(name).name}:{frame.f_lineno}"
             self.end()
             handler()
 
@@ -104,7 +110,7 @@ def at_each_moment(door: Callable[[Moments], None], check: Callable[[], None]) -
     with handling():
         while True:
             number += 1
-            moments = Moments(number)
+            moments = Moments(number, everywhere=True)
             try:
                 door(moments)
             except Struck as error:

@@ -1,8 +1,7 @@
 //! Memberships in communicators, and reports.
 
 use crate::errors::{RawUnready, raise};
-use crate::interrupts::{asked, call, stop, waiting};
-use pyo3::exceptions::PyException;
+use crate::interrupts::{asked, call, stop, unless_of_a_handler, waiting};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::path::PathBuf;
@@ -15,12 +14,6 @@ pub(crate) struct Comm(pub(crate) hyperslab::Comm);
 
 fn seconds(value: f64) -> Duration {
     Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX / 4)
-}
-
-/// Whether a handler of signals raised this.
-fn is_of_a_handler(py: Python<'_>, error: &PyErr) -> bool {
-    let found = py.import("hyperslab._signals").and_then(|module| module.call_method1("is_raised", (error.value(py),)));
-    found.and_then(|found| found.extract()).unwrap_or(false)
 }
 
 impl Comm {
@@ -168,8 +161,8 @@ impl Comm {
                 // What goes wrong in a progress bar is not worth a transfer; what a handler of signals raises there is.
                 Python::attach(|py| {
                     let Err(error) = observer.call1(py, (done, total)) else { return };
-                    if !error.is_instance_of::<PyException>(py) || is_of_a_handler(py, &error) {
-                        stop(error);
+                    if let Err(raised) = unless_of_a_handler(py, error) {
+                        stop(raised);
                     }
                 });
             })

@@ -5,7 +5,7 @@ use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
 use crate::ending::{SharedTarget, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
-use crate::interrupts::{call, call_with, later, waiting};
+use crate::interrupts::{call, call_with, later, unless_of_a_handler, waiting};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
@@ -450,6 +450,11 @@ impl Target {
         arrays: &Bound<'_, PyAny>,
         durable: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
+        let path = match path.extract() {
+            Ok(path) => path,
+            // A path may be an object of Python's.
+            Err(error) => return unless_of_a_handler(py, error).map(|_| false),
+        };
         let opening = PlainOpening::of((path, mode, durable), (order, header, arrays));
         let opened = opening.map(|opening| self.open_by(py, || opening.open(&comm.0).map(AnyTarget::File)));
         Ok(opened.transpose()?.is_some())

@@ -15,7 +15,7 @@ T = TypeVar("T")
 class Weakly(Generic[T]):
     """A set of objects, each as long as others have it.
 
-    No code of Python's runs when one goes, as it would in `weakref.WeakSet`. A handler of signals could run in that, and
+    No code of Python's runs when one goes, as it does in `weakref.WeakSet`. A handler of signals could run in that, and
     Python drops what is raised there.
     """
 
