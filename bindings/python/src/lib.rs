@@ -12,6 +12,7 @@ mod comm;
 mod context;
 mod ending;
 mod errors;
+mod explaining;
 mod interrupts;
 mod layout;
 mod looking;
@@ -62,7 +63,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation::plan_json, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;
-    module.add_function(wrap_pyfunction!(target::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(explaining::explain, module)?)?;
     module.add_function(wrap_pyfunction!(target::clean, module)?)?;
     module.add_function(wrap_pyfunction!(options::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(options::strategy_help, module)?)?;

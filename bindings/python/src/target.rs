@@ -1,7 +1,7 @@
 //! What is open: Zarr groups and steps, raw and npy files.
 
 use crate::any_target::AnyTarget;
-use crate::arrays::{Local, RawSection, element, locals, section};
+use crate::arrays::{Local, element, locals};
 use crate::comm::{Comm, Report, Request};
 use crate::ending::{SharedTarget, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
@@ -12,8 +12,8 @@ use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
 use crate::plain::{Plain, PlainOpening};
 use hyperslab::binding::Arrays;
 use hyperslab::{
-    ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
-    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, ReadOptions, Store, Value, WriteOptions,
+    ArrayWrite, AttributeEdit, Contents, ElementType, Error, File, FileArray, Hdf5Options, Info, Mode, NetcdfOptions,
+    NetcdfVersion, Order, ReadOptions, Store, Value, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
     hyperslab::binding::mode_named(name).map_err(|error| raise_alone(py, error))
 }
 
-fn order(name: &str) -> PyResult<Order> {
+pub(crate) fn order(name: &str) -> PyResult<Order> {
     match name {
         "C" => Ok(Order::RowMajor),
         "F" => Ok(Order::ColumnMajor),
@@ -548,52 +548,6 @@ pub(crate) fn save_npy(
     let (added, order, comm) = (ask(added), order(order_name)?, comm.0.clone());
     let (opening, writing) = (opening.options(py)?, writing.options(py)?);
     call(py, move || File::save_npy(&comm, place, added, order, opening, &writing)).map(Report)
-}
-
-/// How an array is stored: chunks of a Zarr array, or an order (C or F) and the bytes before the first array.
-#[derive(FromPyObject)]
-#[allow(clippy::large_enum_variant, reason = "there is one, for a moment")]
-pub(crate) enum RawLayout {
-    File((String, u64)),
-    Zarr(WriteKeywords),
-}
-
-/// A section, and the shape of the array that it is of.
-type RawPart = (RawSection, Vec<u64>);
-
-/// How arrays would be written or read: the text, and the same as JSON.
-#[pyfunction]
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn explain(
-    py: Python<'_>,
-    names: Vec<String>,
-    held: Vec<RawOwnership>,
-    kind: &str,
-    part: Option<RawPart>,
-    layout: RawLayout,
-    write: bool,
-    opening: OpenKeywords,
-    servers: Option<Vec<u32>>,
-    node: (u32, u32),
-    shown: (u32, u64),
-) -> PyResult<(String, String)> {
-    let planned = Planned {
-        names,
-        held: held.into_iter().map(|held| (*held.holding()).clone()).collect(),
-        element: element(kind)?,
-        section: part.map(|(dims, shape)| (section(dims), shape)),
-        layout: match layout {
-            RawLayout::Zarr(keywords) => Layout::Zarr(keywords.options(py)?.into()),
-            RawLayout::File((name, header_bytes)) => Layout::Raw { order: order(&name)?, header_bytes },
-        },
-        direction: if write { Direction::Write } else { Direction::Read },
-        servers,
-        hints: opening.options(py)?.preference,
-        machine: hyperslab::profile::machine(&hyperslab::profile::at_hand(), node),
-        limits: Limits { ranks: shown.0, rounds: shown.1, ..Limits::default() },
-    };
-    let told = py.detach(|| hyperslab::explain(&planned)).map_err(|error| raise(py, error))?;
-    Ok((told.to_string(), told.to_json().to_string()))
 }
 
 /// Removes what dead or unknown owners left of a store or file, or says what would be removed: kind, name, note.
