@@ -392,6 +392,29 @@ def test_dedicated_servers_do_not_wait_for_a_rank_that_is_interrupted_in_the_doo
     assert number > 5
 
 
+def test_what_a_handler_raises_when_a_rank_has_begun_travels_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though `threading` fails in clearing up after it, where it is an `Exception`."""
+    error = OSError("a handler raised it")
+    begin = threading._start_new_thread  # type: ignore[attr-defined]
+
+    def handler(*_: object) -> None:
+        raise error
+
+    def begun(*given: Any) -> None:
+        begin(*given)
+        time.sleep(0.2)
+        handler()
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    monkeypatch.setattr(threading, "_start_new_thread", begun)
+    try:
+        with pytest.raises(OSError, match="a handler raised it") as caught:
+            hs.threads(2, lambda comm: comm.barrier())
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert caught.value is error
+
+
 def main() -> None:
     """Carry out cases by hand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from hyperslab import _core
+from hyperslab._signals import behind
 from hyperslab._thread_ranks import Meeting, stop
 from hyperslab._values import unfit, whole_number
 from hyperslab._weakly import Weakly
@@ -173,9 +174,9 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
             worker.start()
         for worker in workers:
             worker.join()
-    except BaseException:
+    except BaseException as stopped:  # noqa: BLE001 (raised again)
         stop(crew, meeting, [worker for worker in workers if worker.ident is not None])
-        raise
+        raise behind(stopped)  # noqa: B904 (it is that one, or the one before)
     # Of ranks that heard of another's failure in a barrier, the other's is the one to show.
     raised = [error for error in failures if error is not None]
     for error in [error for error in raised if not meeting.broke(error)] or raised:
