@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hyperslab import _core
 from hyperslab._calls import calling, give_up, json_of
@@ -37,8 +37,7 @@ class New:
     attributes: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True)
-class Opening:
+class Opening(NamedTuple):
     """An opening of a place."""
 
     #: What is given up if the caller never gets it; open once it was opened.
