@@ -12,7 +12,7 @@ import hyperslab as hs
 import numpy as np
 import pytest
 
-from mpi_launch import printed, running
+from mpi_launch import printed, run_ranks, running
 from mpi_programs.endings import FIRST_SECONDS, ODD
 
 RANKS = 3
@@ -232,3 +232,50 @@ def test_a_process_that_ends(scenario: str, kind: str, words: str, tmp_path: Pat
         assert found["kind"] in kind.split(), (rank, found)
         assert found["seconds"] < FIRST_SECONDS + SLACK_SECONDS, (rank, found)
         assert words in found["text"], (rank, found)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("scenario", ["left", "elsewhere"])
+def test_freeing_a_communicator_waits_for_no_rank_that_does_not_come(scenario: str, tmp_path: Path) -> None:
+    told = run_ranks(RANKS, "freed", scenario, tmp_path)
+    assert "no rank waited" in told
+    assert "Traceback" not in told or scenario == "elsewhere", told
+
+
+def in_a_step(file: hs.Group, comm: hs.ThreadComm) -> None:
+    with file.step("0001") as step:
+        step.write("b", mine(comm), ROWS)
+        if comm.rank == ODD:
+            raise ValueError("the physics went wrong")
+
+
+def in_a_batch(file: hs.Group, comm: hs.ThreadComm) -> None:
+    with file.batch() as batch:
+        batch.write("b", mine(comm), ROWS)
+        if comm.rank == ODD:
+            raise ValueError("the physics went wrong")
+
+
+@pytest.mark.parametrize("name", ["a.zarr", "a.h5"])
+@pytest.mark.parametrize("act", [in_a_step, in_a_batch])
+def test_what_was_given_up_on_all_ranks_is_not_given_up_once_more(
+    act: Callable[[hs.Group, hs.ThreadComm], None], name: str, tmp_path: Path
+) -> None:
+    """The others have left the file around it, too; all ranks then go on together."""
+
+    def one(comm: hs.ThreadComm) -> str:
+        try:
+            with hs.open(tmp_path / name, "w", comm=comm, arrival_seconds=30) as file:
+                file.write("a", mine(comm), ROWS)
+                act(file, comm)
+        except (ValueError, hs.Error) as error:
+            kind = type(error).__name__
+        with hs.open(tmp_path / "next.h5", "w", comm=comm, arrival_seconds=30) as file:
+            file.write("a", mine(comm), ROWS)
+        return kind
+
+    began = time.monotonic()
+    kinds = hs.threads(RANKS, one)
+    assert kinds.pop(ODD) == "ValueError"
+    assert kinds == ["InvalidError" if act is in_a_batch else "PeerError"] * (RANKS - 1)
+    assert time.monotonic() - began < SLACK_SECONDS

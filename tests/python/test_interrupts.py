@@ -14,14 +14,20 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
+import hyperslab as hs
+import numpy as np
 import pytest
 
 from fault_library import quick_directory
+from fault_operations import disks
 from interrupt_cases import ALONE, BESIDE, THREADS, campaign
 from mpi_launch import printed, running
+from struck_doors import OPENINGS, VALUES, Moments, Struck, at_each_moment, fill, handling
 from test_faults import seed_of_this_run
 
 #: Cases in the ordinary tests: of one process, and of ranks of MPI.
@@ -228,6 +234,187 @@ except hs.TimeoutError:
     assert done.stdout == expected, (done.stdout, done.stderr)
 
 
+@pytest.mark.parametrize("name", OPENINGS)
+def test_an_opening_that_is_interrupted_gives_up_what_its_caller_never_got(name: str, tmp_path: Path) -> None:
+    """At each moment of the door: the next opening goes, though the exception and its frames are kept."""
+    for disk in disks(tmp_path):
+        disk.mkdir()
+
+    def door(moments: Moments) -> None:
+        moments.begin()
+        with OPENINGS[name](tmp_path, None) as file:
+            moments.end()
+            fill(file)
+
+    def again() -> None:
+        with OPENINGS[name](tmp_path, None) as file:
+            fill(file)
+
+    assert at_each_moment(door, again) > 5
+
+
+@pytest.mark.parametrize("name", OPENINGS)
+def test_the_end_of_a_context_that_is_interrupted_leaves_nothing_open(name: str, tmp_path: Path) -> None:
+    """At each moment of it: what was opened is published or given up."""
+    for disk in disks(tmp_path):
+        disk.mkdir()
+
+    def door(moments: Moments) -> None:
+        with OPENINGS[name](tmp_path, None) as file:
+            fill(file)
+            moments.begin()
+
+    def again() -> None:
+        with OPENINGS[name](tmp_path, None) as file:
+            fill(file)
+
+    assert at_each_moment(door, again) > 2
+
+
+@pytest.mark.parametrize("name", ["zarr", "hdf5"])
+def test_a_step_that_is_interrupted_is_given_up(name: str, tmp_path: Path) -> None:
+    """At each moment of its door: it can be begun again in the same opening, and holds what is written then."""
+
+    def door(moments: Moments) -> None:
+        with OPENINGS[name](tmp_path, None) as file:
+            fill(file)
+            try:
+                moments.begin()
+                with file.step("0001") as step:
+                    moments.end()
+                    step.write("b", VALUES)
+            except Struck:
+                with file.step("0001") as step:
+                    step.write("b", VALUES + 1)
+                file.close()
+                raise
+
+    def look() -> None:
+        path = tmp_path / ("a.zarr" if name == "zarr" else "a.h5")
+        with hs.open(path) as file:
+            assert np.array_equal(file.read("0001/b"), VALUES + 1)
+
+    assert at_each_moment(door, look) > 5
+
+
+@pytest.mark.parametrize("name", OPENINGS)
+def test_other_ranks_do_not_wait_for_one_that_is_interrupted_in_a_door(name: str, tmp_path: Path) -> None:
+    """At each moment of it: they hear of it in the same call or the next, and go on together where that is possible."""
+    for disk in disks(tmp_path):
+        disk.mkdir()
+
+    def one(comm: hs.ThreadComm, moments: Moments) -> str:
+        try:
+            if comm.rank == 1:
+                moments.begin()
+            with OPENINGS[name](tmp_path, comm) as file:
+                moments.end()
+                fill(file, comm)
+        except Struck:
+            ended = "struck"
+        except hs.Error as error:
+            ended = type(error).__name__
+        else:
+            return "passed"
+        for _ in range(2):
+            try:
+                with hs.open(tmp_path / "next.h5", "w", comm=comm, arrival_seconds=10.0) as file:
+                    fill(file, comm)
+            except hs.DisagreementError:
+                # The others were in the opening before.
+                ended += ", disagreed"
+            except hs.PoisonedError:
+                return f"{ended}, poisoned"
+            else:
+                return f"{ended}, went on"
+        return ended
+
+    #: What the others and this rank ended with: before the call had begun, in it, and when the file was open.
+    before = ("DisagreementError, went on", "struck, disagreed, went on")
+    inside, after = ("InterruptedError, poisoned", "struck, poisoned"), ("PeerError, went on", "struck, went on")
+    number, seen = 1, set()
+    with handling():
+        while True:
+            moments = Moments(number)
+            began = time.monotonic()
+            ended = hs.threads(3, lambda comm, moments=moments: one(comm, moments))
+            if not moments.where:
+                break
+            assert time.monotonic() - began < 8, f"struck by {moments.where}: {ended}"
+            assert ended[0] == ended[2], f"struck by {moments.where}: {ended}"
+            assert tuple(ended[:2]) in (before, inside, after), f"struck by {moments.where}: {ended}"
+            seen.add(tuple(ended[:2]))
+            number += 1
+    assert ended == ["passed"] * 3
+    # Of a store, no call gives anything up.
+    assert seen == {before, inside} | ({after} if name != "zarr" else set())
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+def test_dedicated_servers_do_not_wait_for_a_rank_that_is_interrupted_in_the_door(
+    victim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client, and the server, at each moment from which on the other ranks have their part."""
+    divide = hs.ThreadComm._divide
+
+    def one(comm: hs.ThreadComm, moments: Moments, ended: list[str], over: threading.Event) -> None:
+        def divided(comm: hs.ThreadComm, servers: list[int]) -> Any:
+            part = divide(comm, servers)
+            if comm.rank == victim:
+                moments.begin()
+            return part
+
+        monkeypatch.setattr(hs.ThreadComm, "_divide", divided)
+        try:
+            with hs.dedicate(comm, servers=1) as io:
+                moments.end()
+                io.serve() if io.is_server else io.barrier()
+                ended.append("passed")
+        except Struck:
+            # When this rank ends, the others hear of it.
+            ended.append("told" if over.wait(1) else "waited for")
+        except (hs.PeerError, hs.InterruptedError):
+            ended.append("failed")
+            if len(ended) == 2:
+                over.set()
+
+    number = 1
+    with handling():
+        while True:
+            moments, over = Moments(number), threading.Event()
+            ended: list[str] = []
+            hs.threads(3, lambda comm, given=(moments, ended, over): one(comm, *given))
+            if not moments.where:
+                break
+            assert ended == ["failed", "failed", "told"], f"struck by {moments.where}"
+            number += 1
+    assert ended == ["passed"] * 3
+    assert number > 5
+
+
+def test_what_a_handler_raises_when_a_rank_has_begun_travels_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though `threading` fails in clearing up after it, where it is an `Exception`."""
+    error = OSError("a handler raised it")
+    begin = threading._start_new_thread  # type: ignore[attr-defined]
+
+    def handler(*_: object) -> None:
+        raise error
+
+    def begun(*given: Any) -> None:
+        begin(*given)
+        time.sleep(0.2)
+        handler()
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    monkeypatch.setattr(threading, "_start_new_thread", begun)
+    try:
+        with pytest.raises(OSError, match="a handler raised it") as caught:
+            hs.threads(2, lambda comm: comm.barrier())
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert caught.value is error
+
+
 def main() -> None:
     """Carry out cases by hand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -243,6 +430,8 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
                 told = campaign(args.cases, args.seed, [way], Path(directory))
         print(way, told["cases"], "cases,", told["fired"], "in time,", len(told["wrong"]), "went wrong", flush=True)
+        for each in told["wrong"]:
+            print(json.dumps(each), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import hyperslab as hs
@@ -86,16 +85,8 @@ PATHS: dict[str, Callable[[Path], Any]] = {
 
 
 def long_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the short way of opening out."""
-
-    class Target(SimpleNamespace):
-        open_file = staticmethod(_core.Target.open_file)
-
-        @staticmethod
-        def open_plain(*_: Any) -> None:
-            return None
-
-    monkeypatch.setattr(files, "_core", SimpleNamespace(Target=Target, Comm=_core.Comm))
+    """Leave the short way of opening out: no options are as usual."""
+    monkeypatch.setattr(files, "_USUAL", ())
 
 
 def outcome(directory: Path, name: Callable[[Path], Any], options: Mapping[str, Any]) -> Any:
@@ -140,10 +131,9 @@ def test_the_short_way_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         path = tmp_path / "a.raw"
         path.write_bytes(bytes(16) + np.arange(14.0).tobytes())
         arguments = [options[one] for one in ("mode", "order", "header", "arrays", "durable")]
-        opened = _core.Target.open_plain(_core.Comm.alone(), path, *arguments)
-        assert (opened is not None) == (name in usual), name
-        if opened is not None:
-            opened.close(None)
+        target = _core.Target()
+        assert target.open_plain(_core.Comm.alone(), path, *arguments) == (name in usual), name
+        target.close(None)
     path.write_bytes(bytes(16) + np.arange(14.0).tobytes())
     made: list[bool] = []
     monkeypatch.setattr(files, "place_of", lambda path: made.append(True) or str(path))

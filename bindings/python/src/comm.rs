@@ -1,9 +1,9 @@
 //! Memberships in communicators, and reports.
 
 use crate::errors::{RawUnready, raise};
-use crate::interrupts::{asked, call, stop, waiting};
-use pyo3::exceptions::PyException;
+use crate::interrupts::{asked, call, stop, unless_of_a_handler, waiting};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,23 +16,22 @@ fn seconds(value: f64) -> Duration {
     Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX / 4)
 }
 
-/// Whether a handler of signals raised this.
-fn is_of_a_handler(py: Python<'_>, error: &PyErr) -> bool {
-    let found = py.import("hyperslab._signals").and_then(|module| module.call_method1("is_raised", (error.value(py),)));
-    found.and_then(|found| found.extract()).unwrap_or(false)
-}
-
 impl Comm {
     fn ready(comm: hyperslab::Comm) -> Comm {
         comm.interrupted_by(Box::new(asked));
         Comm(comm)
     }
 
+    /// Adds a new membership to a list, also where a handler of signals raises something as soon as the other ranks have theirs.
     fn connected(
         py: Python<'_>,
+        made: &Bound<'_, PyList>,
         connect: impl FnOnce() -> Result<hyperslab::Comm, hyperslab::Error> + Send,
-    ) -> PyResult<Comm> {
-        call(py, connect).map(Comm::ready)
+    ) -> PyResult<()> {
+        let mut connected = None;
+        let ended = call(py, || connect().map(|comm| connected = Some(comm)));
+        connected.map_or(Ok(()), |comm| made.append(Comm::ready(comm)))?;
+        ended
     }
 }
 
@@ -56,11 +55,11 @@ impl Comm {
         hyperslab::Comm::threads(ranks).into_iter().map(Comm::ready).collect()
     }
 
-    /// A duplicate of an MPI communicator, by its Fortran handle.
+    /// Adds to a list a duplicate of an MPI communicator, by its Fortran handle.
     #[staticmethod]
-    fn mpi(py: Python<'_>, fortran: i32, path: Option<String>, limit: f64) -> PyResult<Comm> {
+    fn mpi(py: Python<'_>, fortran: i32, path: Option<String>, limit: f64, made: &Bound<'_, PyList>) -> PyResult<()> {
         let path = path.as_deref();
-        Comm::connected(py, || hyperslab::Comm::mpi(fortran, path, seconds(limit), &mut asked))
+        Comm::connected(py, made, || hyperslab::Comm::mpi(fortran, path, seconds(limit), &mut asked))
     }
 
     /// Threads of this process, some of which serve the others.
@@ -70,7 +69,7 @@ impl Comm {
         Ok(comms.into_iter().map(Comm::ready).collect())
     }
 
-    /// A duplicate of an MPI communicator, some of whose ranks serve the others.
+    /// Adds to a list a duplicate of an MPI communicator, some of whose ranks serve the others.
     #[staticmethod]
     fn mpi_with_servers(
         py: Python<'_>,
@@ -78,9 +77,13 @@ impl Comm {
         path: Option<String>,
         servers: Vec<u32>,
         limit: f64,
-    ) -> PyResult<Comm> {
-        let path = path.as_deref();
-        Comm::connected(py, || hyperslab::Comm::mpi_with_servers(fortran, path, &servers, seconds(limit), &mut asked))
+        made: &Bound<'_, PyList>,
+    ) -> PyResult<()> {
+        let connect = || {
+            let path = path.as_deref();
+            hyperslab::Comm::mpi_with_servers(fortran, path, &servers, seconds(limit), &mut asked)
+        };
+        Comm::connected(py, made, connect)
     }
 
     /// Number of dedicated servers.
@@ -158,8 +161,8 @@ impl Comm {
                 // What goes wrong in a progress bar is not worth a transfer; what a handler of signals raises there is.
                 Python::attach(|py| {
                     let Err(error) = observer.call1(py, (done, total)) else { return };
-                    if !error.is_instance_of::<PyException>(py) || is_of_a_handler(py, &error) {
-                        stop(error);
+                    if let Err(raised) = unless_of_a_handler(py, error) {
+                        stop(raised);
                     }
                 });
             })
@@ -207,6 +210,11 @@ impl Comm {
     /// Lets all other ranks fail, since the program of this one ends with an error.
     fn leave(&self, py: Python<'_>, why: &str) {
         py.detach(|| self.0.end_with_error(why));
+    }
+
+    /// Ends a call that others are in, or come to, and that a signal kept this rank from making.
+    fn interrupt(&self, py: Python<'_>, what: &str) {
+        py.detach(|| self.0.interrupt(what));
     }
 
     /// Tells other ranks that the program of this one ends.

@@ -5,6 +5,7 @@
 
 use crate::errors::raise;
 use hyperslab::{Error, Request};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 
@@ -27,6 +28,18 @@ pub(crate) fn asked() -> bool {
 /// The call that this thread is in ends with this.
 pub(crate) fn stop(raised: PyErr) {
     RAISED.set(Some(raised));
+}
+
+/// What went wrong in code of Python's that is no call.
+///
+/// # Errors
+/// What a handler of signals, or an exit, raised in it, or while it is looked at.
+pub(crate) fn unless_of_a_handler(py: Python<'_>, error: PyErr) -> PyResult<PyErr> {
+    if error.traceback(py).is_none() {
+        return Ok(error);
+    }
+    let is_raised = || py.import("hyperslab._signals")?.call_method1("is_raised", (error.value(py),))?.extract();
+    if !error.is_instance_of::<PyException>(py) || is_raised()? { Err(error) } else { Ok(error) }
 }
 
 /// Makes a call without the interpreter. Gives what came of it, and what a handler of signals raised meanwhile.

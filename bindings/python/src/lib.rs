@@ -9,8 +9,10 @@ mod any_target;
 mod arrays;
 mod calibration;
 mod comm;
+mod context;
 mod ending;
 mod errors;
+mod explaining;
 mod interrupts;
 mod layout;
 mod looking;
@@ -45,6 +47,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<interrupts::ThreadCrew>()?;
     module.add_function(wrap_pyfunction!(interrupts::is_of_a_signal, module)?)?;
     module.add_class::<comm::Request>()?;
+    module.add_class::<context::Entered>()?;
     module.add_class::<target::Target>()?;
     module.add_class::<memory::Memory>()?;
     module.add_class::<memory::MemoryObjects>()?;
@@ -60,7 +63,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation::plan_json, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;
-    module.add_function(wrap_pyfunction!(target::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(explaining::explain, module)?)?;
     module.add_function(wrap_pyfunction!(target::clean, module)?)?;
     module.add_function(wrap_pyfunction!(options::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(options::strategy_help, module)?)?;

@@ -133,7 +133,7 @@ impl PlainOpening {
     /// The opening with these arguments, if they are so plain: a path that is no URL, a header of bytes or so many bytes, and a
     /// mapping of names to extents and types by their codes.
     pub(crate) fn of(
-        (path, mode, durable): (&Bound<'_, PyAny>, &Bound<'_, PyAny>, &Bound<'_, PyAny>),
+        (path, mode, durable): (PathBuf, &Bound<'_, PyAny>, &Bound<'_, PyAny>),
         (order, header, arrays): (&Bound<'_, PyAny>, &Bound<'_, PyAny>, &Bound<'_, PyAny>),
     ) -> Option<PlainOpening> {
         let mode = hyperslab::binding::mode_named(text(mode)?).ok()?;
@@ -143,7 +143,6 @@ impl PlainOpening {
             _ => return None,
         };
         let durable = durable.cast_exact::<PyBool>().ok()?.is_true();
-        let path: PathBuf = path.extract().ok()?;
         let shown = path.to_str().filter(|shown| !shown.is_empty() && !shown.contains([':', '\0']))?;
         let (content, count) = match header.cast_exact::<PyBytes>() {
             Ok(content) => (content.as_bytes(), Some(content.as_bytes().len() as u64)),

@@ -1,24 +1,24 @@
 //! What is open: Zarr groups and steps, raw and npy files.
 
 use crate::any_target::AnyTarget;
-use crate::arrays::{Local, RawSection, element, locals, section};
+use crate::arrays::{Local, element, locals};
 use crate::comm::{Comm, Report, Request};
 use crate::ending::{SharedTarget, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
-use crate::interrupts::{call, call_with, later, waiting};
+use crate::interrupts::{call, call_with, later, unless_of_a_handler, waiting};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
 use crate::plain::{Plain, PlainOpening};
 use hyperslab::binding::Arrays;
 use hyperslab::{
-    ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
-    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, ReadOptions, Store, Value, WriteOptions,
+    ArrayWrite, AttributeEdit, Contents, ElementType, Error, File, FileArray, Hdf5Options, Info, Mode, NetcdfOptions,
+    NetcdfVersion, Order, ReadOptions, Store, Value, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, OnceLock, PoisonError};
 
 /// Name, this rank's part, and who holds what.
 type RawAsk = (Name, Vec<Py<Local>>, Option<RawOwnership>);
@@ -31,7 +31,7 @@ fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
     hyperslab::binding::mode_named(name).map_err(|error| raise_alone(py, error))
 }
 
-fn order(name: &str) -> PyResult<Order> {
+pub(crate) fn order(name: &str) -> PyResult<Order> {
     match name {
         "C" => Ok(Order::RowMajor),
         "F" => Ok(Order::ColumnMajor),
@@ -39,28 +39,48 @@ fn order(name: &str) -> PyResult<Order> {
     }
 }
 
-/// What is open, until it is closed.
+/// What is open, from its opening until it is closed. Python makes one before it opens something, so that it can give up what a
+/// handler of signals kept from its caller.
 #[pyclass(frozen, module = "hyperslab._core")]
+#[derive(Default)]
 pub(crate) struct Target {
     inner: SharedTarget,
+    /// Set when it is opened.
+    known: OnceLock<KnownTarget>,
+}
+
+struct KnownTarget {
     path: String,
     is_step: bool,
 }
 
 impl From<AnyTarget> for Target {
     fn from(inner: AnyTarget) -> Target {
-        let path = inner.arrays().path().to_string_lossy().into_owned();
-        let (is_step, is_new) = (inner.is_step(), inner.is_new());
-        let target = Target { inner: Arc::new(Mutex::new(Some(inner))), path, is_step };
-        // A step may have a hook of the user's, so whoever makes one says so.
-        if is_new && !is_step {
-            opened(&target.inner);
-        }
+        let target = Target::default();
+        target.hold(inner);
         target
     }
 }
 
 impl Target {
+    /// It is open from now on.
+    fn hold(&self, inner: AnyTarget) {
+        let path = inner.arrays().path().to_string_lossy().into_owned();
+        let (is_step, is_new) = (inner.is_step(), inner.is_new());
+        let _ = self.known.set(KnownTarget { path, is_step });
+        *self.lock() = Some(inner);
+        // A step may have a hook of the user's, so whoever makes one says so.
+        if is_new && !is_step {
+            opened(&self.inner);
+        }
+    }
+
+    /// Opens it, on all ranks. It is open also when a handler of signals raises something as soon as it is: the other ranks have
+    /// it then.
+    fn open_by(&self, py: Python<'_>, run: impl FnOnce() -> Result<AnyTarget, Error> + Send) -> PyResult<()> {
+        call(py, || run().map(|inner| self.hold(inner)))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<AnyTarget>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,18 +89,19 @@ impl Target {
     pub(crate) fn open(&self) -> PyResult<AnyTarget> {
         self.lock().clone().ok_or_else(|| {
             // It is closed on all ranks, so that all find this by themselves.
-            let (ended, hint) = match self.is_step {
+            let known = self.known.get();
+            let (ended, hint) = match known.is_some_and(|known| known.is_step) {
                 true => ("has ended", "move the call into the with block of the step"),
                 false => ("is closed", "move the call into the with block, or open it again"),
             };
-            let error = Error::invalid(format!("'{}' {ended}", self.path)).with_hint(hint);
+            let error = Error::invalid(format!("'{}' {ended}", self.path())).with_hint(hint);
             Python::attach(|py| raise(py, error))
         })
     }
 
     /// The error of something that only a group of Zarr has.
     fn no_group(&self) -> PyErr {
-        let error = Error::unsupported(format!("'{}' is a file, which has no consolidated metadata", self.path));
+        let error = Error::unsupported(format!("'{}' is a file, which has no consolidated metadata", self.path()));
         Python::attach(|py| raise_alone(py, error.with_hint("leave it out: all metadata of a file are in the file")))
     }
 
@@ -135,8 +156,18 @@ type RawArray = (String, Vec<u64>, String);
 /// What all have.
 #[pymethods]
 impl Target {
+    #[new]
+    fn new() -> Target {
+        Target::default()
+    }
+
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.lock().is_some()
+    }
+
     fn path(&self) -> &str {
-        &self.path
+        self.known.get().map_or("", |known| &known.path)
     }
 
     fn removed(&self) -> PyResult<Vec<String>> {
@@ -265,16 +296,16 @@ impl Target {
         })
     }
 
-    #[staticmethod]
     fn open_group(
+        &self,
         py: Python<'_>,
         comm: &Comm,
         place: Place,
         mode_name: &str,
         keywords: OpenKeywords,
-    ) -> PyResult<Target> {
+    ) -> PyResult<()> {
         let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
-        call(py, move || Store::open(&comm, place, mode, options)).map(|store| AnyTarget::Group(store).into())
+        self.open_by(py, move || Store::open(&comm, place, mode, options).map(AnyTarget::Group))
     }
 
     fn group(&self, py: Python<'_>, name: Name) -> PyResult<Target> {
@@ -351,14 +382,15 @@ impl Target {
         self.with(py, move |target| target.append(&added, axis, &options)).map(Report)
     }
 
-    fn step(&self, py: Python<'_>, name: Name, attributes: &str, hooked: bool) -> PyResult<Target> {
+    /// Begins a step of what is open above it.
+    fn begin_step(&self, py: Python<'_>, above: &Target, name: Name, attributes: &str, hooked: bool) -> PyResult<()> {
         let attributes = map(attributes)?;
-        let opened = self.open()?;
-        let step = call(py, || opened.step(&name.0, &attributes, hooked)).map(Target::from)?;
+        let above = above.open()?;
+        self.open_by(py, || above.step(&name.0, &attributes, hooked))?;
         if !hooked {
-            crate::ending::opened(&step.inner);
+            opened(&self.inner);
         }
-        Ok(step)
+        Ok(())
     }
 
     /// Changes attributes of an array, or of what is open where the name is empty; those that are set, as JSON.
@@ -405,10 +437,10 @@ impl Target {
         call(py, || opened.sync())
     }
 
-    /// Opens a raw file, where that is as plain as can be; else nothing happens, and nothing is returned.
-    #[staticmethod]
+    /// Opens a raw file, where that is as plain as can be; else nothing happens, and it says so.
     #[allow(clippy::too_many_arguments, reason = "as Python calls it")]
     fn open_plain(
+        &self,
         py: Python<'_>,
         comm: &Comm,
         path: &Bound<'_, PyAny>,
@@ -417,15 +449,20 @@ impl Target {
         header: &Bound<'_, PyAny>,
         arrays: &Bound<'_, PyAny>,
         durable: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<Target>> {
+    ) -> PyResult<bool> {
+        let path = match path.extract() {
+            Ok(path) => path,
+            // A path may be an object of Python's.
+            Err(error) => return unless_of_a_handler(py, error).map(|_| false),
+        };
         let opening = PlainOpening::of((path, mode, durable), (order, header, arrays));
-        let opened = opening.map(|opening| call(py, || opening.open(&comm.0))).transpose()?;
-        Ok(opened.map(|file| AnyTarget::File(file).into()))
+        let opened = opening.map(|opening| self.open_by(py, || opening.open(&comm.0).map(AnyTarget::File)));
+        Ok(opened.transpose()?.is_some())
     }
 
-    #[staticmethod]
     #[allow(clippy::too_many_arguments, reason = "as Python calls it")]
     fn open_file(
+        &self,
         py: Python<'_>,
         comm: &Comm,
         place: Place,
@@ -435,60 +472,55 @@ impl Target {
         header: Vec<u8>,
         header_bytes: u64,
         arrays: Vec<RawArray>,
-    ) -> PyResult<Target> {
+    ) -> PyResult<()> {
         let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
         let order = order(order_name)?;
         let arrays =
             arrays.into_iter().map(|(name, shape, kind)| Ok(FileArray { name, shape, element: element(&kind)? }));
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
-        let opened = call(py, move || {
+        self.open_by(py, move || {
             let contents = Contents { order, header, header_bytes, arrays };
-            File::open(&comm, place, mode, options, contents)
-        });
-        opened.map(|file| AnyTarget::File(file).into())
+            File::open(&comm, place, mode, options, contents).map(AnyTarget::File)
+        })
     }
 
     /// Opens a NetCDF classic file; of a new one, its version, the name of the dimension that grows, and attributes as JSON.
-    #[staticmethod]
     fn open_netcdf(
+        &self,
         py: Python<'_>,
         comm: &Comm,
         place: Place,
         mode_name: &str,
         keywords: OpenKeywords,
         new: (Option<String>, Option<String>, String),
-    ) -> PyResult<Target> {
+    ) -> PyResult<()> {
         let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
         let mut options = NetcdfOptions::default().attributes(map(&new.2)?);
         let unknown = |name: &String| PyValueError::new_err(format!("there is no version '{name}' of NetCDF classic"));
         let version = new.0.as_ref().map(|name| NetcdfVersion::named(name).ok_or_else(|| unknown(name)));
         (options.version, options.unlimited) = (version.transpose()?, new.1);
-        let opened = call(py, move || File::open_netcdf(&comm, place, mode, opening, options));
-        opened.map(|file| AnyTarget::File(file).into())
+        self.open_by(py, move || File::open_netcdf(&comm, place, mode, opening, options).map(AnyTarget::File))
     }
 
     /// Attributes of a new file, as JSON, whether it is one of netCDF-4, and names of dimensions that may grow.
-    #[staticmethod]
     fn open_hdf5(
+        &self,
         py: Python<'_>,
         comm: &Comm,
         place: Place,
         mode_name: &str,
         keywords: OpenKeywords,
         new: (String, bool, Vec<String>),
-    ) -> PyResult<Target> {
+    ) -> PyResult<()> {
         let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
         let options = Hdf5Options::default().attributes(map(&new.0)?).unlimited(new.2);
         let options = if new.1 { options.netcdf() } else { options };
-        let opened = call(py, move || File::open_hdf5(&comm, place, mode, opening, options));
-        opened.map(|file| AnyTarget::File(file).into())
+        self.open_by(py, move || File::open_hdf5(&comm, place, mode, opening, options).map(AnyTarget::File))
     }
 
-    #[staticmethod]
-    fn open_npy(py: Python<'_>, comm: &Comm, place: Place, keywords: OpenKeywords) -> PyResult<Target> {
+    fn open_npy(&self, py: Python<'_>, comm: &Comm, place: Place, keywords: OpenKeywords) -> PyResult<()> {
         let (options, comm) = (keywords.options(py)?, comm.0.clone());
-        let opened = call(py, move || File::open_npy(&comm, place, options));
-        opened.map(|file| AnyTarget::File(file).into())
+        self.open_by(py, move || File::open_npy(&comm, place, options).map(AnyTarget::File))
     }
 
     fn header(&self) -> PyResult<Vec<u8>> {
@@ -516,52 +548,6 @@ pub(crate) fn save_npy(
     let (added, order, comm) = (ask(added), order(order_name)?, comm.0.clone());
     let (opening, writing) = (opening.options(py)?, writing.options(py)?);
     call(py, move || File::save_npy(&comm, place, added, order, opening, &writing)).map(Report)
-}
-
-/// How an array is stored: chunks of a Zarr array, or an order (C or F) and the bytes before the first array.
-#[derive(FromPyObject)]
-#[allow(clippy::large_enum_variant, reason = "there is one, for a moment")]
-pub(crate) enum RawLayout {
-    File((String, u64)),
-    Zarr(WriteKeywords),
-}
-
-/// A section, and the shape of the array that it is of.
-type RawPart = (RawSection, Vec<u64>);
-
-/// How arrays would be written or read: the text, and the same as JSON.
-#[pyfunction]
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn explain(
-    py: Python<'_>,
-    names: Vec<String>,
-    held: Vec<RawOwnership>,
-    kind: &str,
-    part: Option<RawPart>,
-    layout: RawLayout,
-    write: bool,
-    opening: OpenKeywords,
-    servers: Option<Vec<u32>>,
-    node: (u32, u32),
-    shown: (u32, u64),
-) -> PyResult<(String, String)> {
-    let planned = Planned {
-        names,
-        held: held.into_iter().map(|held| (*held.holding()).clone()).collect(),
-        element: element(kind)?,
-        section: part.map(|(dims, shape)| (section(dims), shape)),
-        layout: match layout {
-            RawLayout::Zarr(keywords) => Layout::Zarr(keywords.options(py)?.into()),
-            RawLayout::File((name, header_bytes)) => Layout::Raw { order: order(&name)?, header_bytes },
-        },
-        direction: if write { Direction::Write } else { Direction::Read },
-        servers,
-        hints: opening.options(py)?.preference,
-        machine: hyperslab::profile::machine(&hyperslab::profile::at_hand(), node),
-        limits: Limits { ranks: shown.0, rounds: shown.1, ..Limits::default() },
-    };
-    let told = py.detach(|| hyperslab::explain(&planned)).map_err(|error| raise(py, error))?;
-    Ok((told.to_string(), told.to_json().to_string()))
 }
 
 /// Removes what dead or unknown owners left of a store or file, or says what would be removed: kind, name, note.

@@ -396,6 +396,14 @@ impl Comm {
         });
     }
 
+    /// Ends a call that other ranks are in, or come to, and that an interrupt kept this one from making.
+    pub fn interrupt(&self, what: &str) {
+        if self.size() > 1 {
+            let what = what.to_string();
+            self.without_waiting(move |machine, party| party.leave(machine, crew::interrupted(&what, party.rank())));
+        }
+    }
+
     /// Tells other ranks that the program of this one ends: who waits for it, or comes to, fails.
     pub fn depart(&self) {
         self.without_waiting(|machine, party| party.depart(machine));
@@ -469,13 +477,16 @@ impl Comm {
     /// Ends the membership on all ranks and frees the duplicated communicator. Clones become unusable.
     ///
     /// # Errors
-    /// When other ranks do not come within the limit.
+    /// When other ranks do not come within the limit; at once, when one has left, or is in another call, which then fails. The
+    /// duplicate is kept then.
     pub fn close(&self, limit: Duration) -> Result<(), crate::Error> {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
         let alone = Machine::new(Box::new(wire), Box::new(|| false));
         self.check_usable()?;
         let machine = {
             let mut member = self.member();
+            let Member { machine, party, .. } = &mut *member;
+            self.end_together(machine, party, limit)?;
             let text = "the membership has ended: its communicator was freed, or MPI was finalised";
             member.party.end(Fault::new(FaultKind::Poisoned, text));
             std::mem::replace(&mut member.machine, alone)

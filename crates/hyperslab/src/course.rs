@@ -157,6 +157,23 @@ impl Comm {
         self.ended(machine, party, decided)
     }
 
+    /// Meets all ranks before what joins them is freed, since freeing hears nothing of a rank that has left, or is in another
+    /// call. Neither is waited for, and no call comes after this one.
+    pub(crate) fn end_together(&self, machine: &mut Machine, party: &mut Party, limit: Duration) -> Result<(), Fault> {
+        if self.size() == 1 || self.servers() > 0 {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut party.limits.arrival, limit);
+        let fields = vec![("operation".into(), "freeing the communicator".into())];
+        let question = Question::opening("freeing a communicator", fields, None);
+        let agreed = party.agree(machine, question, || Ok(Vec::new()));
+        party.limits.arrival = before;
+        if let Err(fault) = &agreed {
+            party.leave(machine, fault.clone());
+        }
+        self.ended(machine, party, agreed).map(drop)
+    }
+
     /// The end of a call. After a failure that ends the use of the communicator, nothing more of what it asked for may begin:
     /// others may go on where it left off. Who finds that it ended in a call that had returned before hears why.
     fn ended<T>(&self, machine: &mut Machine, party: &mut Party, result: Result<T, Fault>) -> Result<T, Fault> {

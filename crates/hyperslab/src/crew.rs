@@ -161,12 +161,17 @@ impl Drop for Counted {
     }
 }
 
+/// A call was interrupted on a rank.
+pub(crate) fn interrupted(what: &str, rank: u32) -> Fault {
+    Fault::new(FaultKind::Interrupted, format!("{what}: interrupted by a signal on rank {rank}"))
+}
+
 /// Ends a call of a thread that shall stop, on all ranks, before it begins.
 pub(crate) fn refused(world: &mut dyn World, party: &mut Party, what: &str) -> Option<Fault> {
     if !is_stopped() || party.poisoned().is_some() {
         return None;
     }
-    let fault = Fault::new(FaultKind::Interrupted, format!("{what}: interrupted by a signal on rank {}", party.rank()));
+    let fault = interrupted(what, party.rank());
     party.leave(world, fault.clone());
     Some(fault)
 }

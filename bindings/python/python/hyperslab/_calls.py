@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -14,7 +14,7 @@ from hyperslab._local import describe, describe_all, describe_each
 from hyperslab._log import again, called, listener
 from hyperslab._printing import legible
 from hyperslab._scalars import fill_json, json_of
-from hyperslab._signals import quietly, travels
+from hyperslab._signals import travels
 from hyperslab._types import type_code, type_of
 from hyperslab._values import unfit
 from hyperslab.distribution import Distribution
@@ -39,14 +39,17 @@ __all__ = [
     "describe_each",
     "end",
     "fill_json",
+    "give_up",
     "held",
     "holding",
+    "is_known",
     "json_of",
     "local_extents",
     "progress",
     "run",
     "section_of",
     "sectioned",
+    "tell_known",
     "told",
     "type_code",
     "type_of",
@@ -242,15 +245,43 @@ def held(dist: Ownership | None) -> Any:
     return None if dist is None else holding(dist)._core
 
 
-def end(core: _core.Target, error: BaseException | None) -> None:
+def end(core: _core.Target, comm: _core.Comm, error: BaseException | None) -> None:
     """End the use of a file, or give it up on all ranks after an error of the program, which stays the one to show."""
     if error is None:
         core.close(None)
-    elif getattr(error, "_collective", False):
+    elif is_known(error, comm):
         core.discard()
     else:
-        with quietly():
+        try:
             core.close(f"{type(error).__name__}: {error}")
+        except Exception as told:
+            if travels(told):
+                raise
+            tell_known(error, comm)
+
+
+def give_up(core: _core.Target, comm: _core.Comm, what: str, error: BaseException) -> None:
+    """Leave an opening whose caller never gets what is open: other ranks have it, or wait for this one."""
+    if core.is_open:
+        end(core, comm, error)
+    if not is_known(error, comm) and (not isinstance(error, Exception) or travels(error)):
+        # A signal came before the call, or when it had ended well. Where the call was ended by it, this does nothing.
+        comm.interrupt(what)
+
+
+def is_known(error: BaseException, comm: _core.Comm) -> bool:
+    """Whether all ranks of a communicator know of an error: they have it, too, or failed because of it."""
+    return bool(getattr(error, "_collective", False)) or any(comm is one for one in getattr(error, "_known_to", ()))
+
+
+def tell_known(error: BaseException, comm: _core.Comm) -> None:
+    """Take note that all ranks of a communicator know of an error: what is around a step is not told again.
+
+    They have left that, too, and would be waited for in vain.
+    """
+    # An exception that takes no attributes is told once more.
+    with suppress(AttributeError, TypeError):
+        error._known_to = (*getattr(error, "_known_to", ()), comm)  # type: ignore[attr-defined]
 
 
 def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:

@@ -70,7 +70,9 @@ def _opened(path: str) -> tuple[str, hs.Group]:
             magic, is_hdf5 = file.read(6), has_signature(file.fileno())
         if magic == b"\x93NUMPY":
             member = connect(None)
-            return "npy", RawFile(_core.Target.open_npy(member, place_of(path), {"durable": False}), member)
+            core = _core.Target()
+            core.open_npy(member, place_of(path), {"durable": False})
+            return "npy", RawFile(core, member)
         if magic[:3] == b"CDF":
             return "netcdf", hs.open(path, format="netcdf3", comm=None)
         # Of a file that is damaged, its name says what it should be.

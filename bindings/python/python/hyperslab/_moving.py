@@ -57,7 +57,7 @@ Report = _core.Report
 __all__ = ["Moving", "Report"]
 
 
-class Moving:
+class Moving(_core.Context):
     """What is open and holds arrays, as far as their elements move; a part of `Group`."""
 
     _looks_alone = _knows_types = False  # whether each rank looks at arrays by itself; knows types without storage

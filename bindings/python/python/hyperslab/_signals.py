@@ -10,7 +10,7 @@ from typing import Any
 
 from hyperslab import _core
 
-__all__ = ["is_raised", "quietly", "travels"]
+__all__ = ["behind", "is_raised", "quietly", "travels"]
 
 
 def _code(handler: Any) -> CodeType | None:
@@ -38,6 +38,15 @@ def is_raised(error: BaseException) -> bool:
 def travels(error: BaseException) -> bool:
     """Whether a handler of signals raised it: in the last call of this thread, or between two lines of Python."""
     return _core.is_of_a_signal(error) or is_raised(error)
+
+
+def behind(error: BaseException) -> BaseException:
+    """What a handler of signals raised, where the standard library failed in clearing up after it; else the error.
+
+    `threading.Thread.start` forgets a thread twice, by a `KeyError`, if the handler raises when the thread has begun.
+    """
+    first = error.__context__
+    return first if isinstance(error, KeyError) and first is not None and is_raised(first) else error
 
 
 @contextmanager

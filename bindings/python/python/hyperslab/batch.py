@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from hyperslab import _core, _options
-from hyperslab._calls import calling, run, told, unready
+from hyperslab._calls import calling, is_known, run, tell_known, told, unready
 from hyperslab._signals import quietly
+from hyperslab._weakly import Weakly
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "gathering"]
 
 #: Those that have gathered something and are not over.
-gathering: weakref.WeakSet[Batch] = weakref.WeakSet()
+gathering: Weakly[Batch] = Weakly()
 
 
-class Batch:
+class Batch(_core.Context):
     """Writes that are gathered; made by `Group.batch`."""
 
     def __init__(self, group: Moving) -> None:
@@ -104,20 +103,23 @@ class Batch:
     def _what(self) -> str:
         return told("batch of", self._names, f"to '{self._group.path}'")
 
-    def __enter__(self) -> Self:
-        """Use it as a context."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         """Carry it out, or give it up on all ranks after an exception on this one, also Ctrl-C or an exit."""
         if error is None:
             self.close()
-            return
+        else:
+            self._abandon(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        if not self._is_over:
+            self._abandon(error)
+
+    def _abandon(self, error: BaseException) -> None:
         self._leave()
         self._gathered = []
-        if not getattr(error, "_collective", False):
+        comm = self._group._comm
+        if not is_known(error, comm):
             left = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
             with quietly():
-                self._group._comm.attend(self._what(), unready(left))
+                comm.attend(self._what(), unready(left))
+                tell_known(error, comm)

@@ -7,15 +7,17 @@ import math
 import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from hyperslab import _core
+from hyperslab._signals import behind
 from hyperslab._thread_ranks import Meeting, stop
 from hyperslab._values import unfit, whole_number
+from hyperslab._weakly import Weakly
+from hyperslab.errors import PeerError
 
 __all__ = ["ThreadComm", "release", "threads"]
 
@@ -172,9 +174,9 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
             worker.start()
         for worker in workers:
             worker.join()
-    except BaseException:
+    except BaseException as stopped:  # noqa: BLE001 (raised again)
         stop(crew, meeting, [worker for worker in workers if worker.ident is not None])
-        raise
+        raise behind(stopped)  # noqa: B904 (it is that one, or the one before)
     # Of ranks that heard of another's failure in a barrier, the other's is the one to show.
     raised = [error for error in failures if error is not None]
     for error in [error for error in raised if not meeting.broke(error)] or raised:
@@ -197,7 +199,7 @@ _keyval: list[int] = []
 
 
 #: Memberships whose other ranks must hear when this process ends.
-_members: weakref.WeakSet[_core.Comm] = weakref.WeakSet()
+_members: Weakly[_core.Comm] = Weakly()
 
 
 def _after_fork() -> None:
@@ -237,8 +239,10 @@ def _tell_first(error: BaseException) -> None:
     if world.Get_size() == 1 or existing(world) is not None:
         return
     # Whatever goes wrong here, the program's own error has been shown.
+    made: list[_core.Comm] = []
     with suppress(Exception):
-        _core.Comm.mpi(world.py2f(), mpi.__file__, TELL_SECONDS).leave(_told(error))
+        _core.Comm.mpi(world.py2f(), mpi.__file__, TELL_SECONDS, made)
+        made[0].leave(_told(error))
 
 
 def _depart() -> None:
@@ -272,9 +276,11 @@ lone: list[_core.Comm] = []
 
 
 def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
-    # MPI frees a communicator collectively, so all ranks are here.
+    # MPI frees a communicator collectively, so all ranks come here, but for those that have left it: of them there is
+    # nothing to tell.
     if not member.poisoned:
-        member.close(CLOSE_SECONDS)
+        with suppress(PeerError):
+            member.close(CLOSE_SECONDS)
 
 
 def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
@@ -309,13 +315,27 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
         _keyval.append(mpi.Comm.Create_keyval(delete_fn=_drop))
     member = comm.Get_attr(_keyval[0])
     if member is None or (member.poisoned and not member.interrupted):
-        member = _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds))
+        member = _joined(comm, mpi, arrival_seconds)
+    assert isinstance(member, _core.Comm)
+    return member
+
+
+def _joined(comm: Any, mpi: Any, arrival_seconds: float) -> _core.Comm:
+    """A new membership of a communicator of MPI."""
+    made: list[_core.Comm] = []
+    try:
+        _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds), made)
+        member = made[0]
         comm.Set_attr(_keyval[0], member)
         _watch(member)
         if member.is_lone:
             lone.append(member)
-    assert isinstance(member, _core.Comm)
-    return member
+        return member
+    except BaseException as error:
+        # The others have it, and wait for this rank in their next call.
+        for member in made:
+            member.leave(_told(error))
+        raise
 
 
 def _seconds(value: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from hyperslab import _core
@@ -16,6 +15,7 @@ from hyperslab._calls import (
     calling,
     describe_all,
     end,
+    give_up,
     held,
     run,
     type_code,
@@ -103,36 +103,50 @@ def open_raw(
         exchange,
     )
     reads_alone = comm is LEFT_OUT and mode == "r"
-    if more == _USUAL and (reads_alone or comm is not LEFT_OUT):
-        member = connect(None if reads_alone else comm, arrival_seconds)
-        core = _core.Target.open_plain(member, path, mode, order, header, arrays, durable)
-        if core is not None:
+    is_plain = more == _USUAL and (reads_alone or comm is not LEFT_OUT)
+    what = "" if is_plain else _opening(path)
+    member = (
+        connect(None if reads_alone else comm, arrival_seconds)
+        if is_plain
+        else joined(comm, what, mode, arrival_seconds)
+    )
+    core = _core.Target()
+    try:
+        if is_plain and core.open_plain(member, path, mode, order, header, arrays, durable):
             return _opened(core, member, path, mode)
-    what = _opening(path)
-    member = joined(comm, what, mode, arrival_seconds)
-    with calling(member, what):
-        given: _core._OpenKeywords = {
-            "durable": bool(durable),
-            "arrival_seconds": arrival_seconds,
-            "progress_seconds": progress_seconds,
-            "storage_seconds": storage_seconds,
-            "buffer_bytes": buffer_bytes,
-            "subchunk_bytes": subchunk_bytes,
-            "servers": servers,
-            "strategy": strategy,
-            "exchange": exchange,
-        }
-        place = place_of(path)
-        new = mode in ("w", "x")
-        if new and (isinstance(header, int) or arrays):
-            message = "a new file needs its header as bytes, and gets its arrays from write()"
-            raise InvalidError(message)
-        content = bytes(header) if not isinstance(header, int) else b""
-        before = header if isinstance(header, int) else len(content)
-        whole_number(before, "header")
-        known = _named(arrays or {})
-        core = _core.Target.open_file(member, place, mode, given, order, content if new else b"", before, known)
-    return _opened(core, member, path, mode)
+        with calling(member, what or _opening(path)):
+            given: _core._OpenKeywords = {
+                "durable": bool(durable),
+                "arrival_seconds": arrival_seconds,
+                "progress_seconds": progress_seconds,
+                "storage_seconds": storage_seconds,
+                "buffer_bytes": buffer_bytes,
+                "subchunk_bytes": subchunk_bytes,
+                "servers": servers,
+                "strategy": strategy,
+                "exchange": exchange,
+            }
+            place = place_of(path)
+            content, before, known = _contents(mode, header, arrays or {})
+            core.open_file(member, place, mode, given, order, content, before, known)
+        return _opened(core, member, path, mode)
+    except BaseException as error:
+        give_up(core, member, what or _opening(path), error)
+        raise
+
+
+def _contents(
+    mode: str, header: bytes | int, arrays: Mapping[str, tuple[Sequence[SupportsIndex], DTypeLike]]
+) -> tuple[bytes, int, list[tuple[str, tuple[int, ...], str]]]:
+    """What a new file begins with, how many bytes come before the first array, and the arrays of one that exists."""
+    new = mode in ("w", "x")
+    if new and (isinstance(header, int) or arrays):
+        message = "a new file needs its header as bytes, and gets its arrays from write()"
+        raise InvalidError(message)
+    content = bytes(header) if not isinstance(header, int) else b""
+    before = header if isinstance(header, int) else len(content)
+    whole_number(before, "header")
+    return content if new else b"", before, _named(arrays)
 
 
 #: What options of an opening are where nobody gives them, which the library has by itself: limits of time, then what is
@@ -238,12 +252,10 @@ class RawFile(Group):
         self._known.clear()
         self._core.close(None)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         """Close the file; after an exception on this rank, give up on all ranks what was not published."""
         self._known.clear()
-        end(self._core, error)
+        end(self._core, self._comm, error)
 
 
 def save_npy(
@@ -307,8 +319,13 @@ def load_npy(
         "progress_seconds": progress_seconds,
         "storage_seconds": storage_seconds,
     }
-    with calling(member, what):
-        file = RawFile(_core.Target.open_npy(member, place_of(path), given), member)
-    with file:
-        read: Any = file.read
-        return read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, halo=halo, casting=casting)
+    core = _core.Target()
+    try:
+        with calling(member, what):
+            core.open_npy(member, place_of(path), given)
+        with RawFile(core, member) as file:
+            read: Any = file.read
+            return read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, halo=halo, casting=casting)
+    except BaseException as error:
+        give_up(core, member, what, error)
+        raise

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hyperslab import _core, _options
-from hyperslab._calls import calling, run
+from hyperslab._calls import calling, end, give_up, run
 from hyperslab._frozen import frozen
 from hyperslab._moving import Moving, Report
 from hyperslab._printing import legible
@@ -18,7 +17,7 @@ from hyperslab.errors import NotFoundError
 from hyperslab.pieces import Boxes, shape_of
 
 if TYPE_CHECKING:
-    from typing import Self, Unpack
+    from typing import Unpack
 
     from numpy.typing import DTypeLike
 
@@ -365,24 +364,27 @@ class Group(Moving, Mapping[str, Array]):
         ...     store.groups()
         ['0001']
         """
-        with calling(self._comm, f"step {name!r} of '{self.path}'"):
-            core = self._core.step(name, self._attributes_json(attributes), before_publish is not None)
+        core, what = _core.Target(), f"step {name!r} of '{self.path}'"
+        try:
+            with calling(self._comm, what):
+                core.begin_step(self._core, name, self._attributes_json(attributes), before_publish is not None)
             return self._inner_step(core, before_publish)
+        except BaseException as error:
+            give_up(core, self._comm, what, error)
+            raise
 
     def close(self) -> None:
         """End the use of the group on all ranks, when all requests are over. Collective."""
         self._core.close(None)
 
-    def __enter__(self) -> Self:
-        """Use it as a context."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it; after an exception, without waiting for ranks that may not come."""
-        if kind is None:
+    def _exit(self, error: BaseException | None) -> None:
+        """Close it at the end of its context; after an exception, without waiting for ranks that may not come."""
+        if error is None:
             self.close()
+
+    def _give_up(self, error: BaseException) -> None:
+        """Leave it, since what a handler of signals raised kept the end of its context from closing it."""
+        end(self._core, self._comm, error)
 
     def __repr__(self) -> str:
         """Kind and path."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from types import TracebackType
 
 from hyperslab import _core
 from hyperslab.group import Group
@@ -50,12 +49,13 @@ class Hdf5Group(InHdf5File):
     Its arrays are called by their names in it. To close it ends its requests; the file stays open.
     """
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it; after an exception, without waiting for ranks that may not come."""
-        if kind is None:
+    def _exit(self, error: BaseException | None) -> None:
+        """Close it at the end of its context; after an exception, without waiting for ranks that may not come."""
+        if error is None:
             self.close()
+
+    def _give_up(self, error: BaseException) -> None:
+        self._core.discard()
 
 
 class Hdf5Step(Step, InHdf5File):

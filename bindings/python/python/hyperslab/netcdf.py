@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from hyperslab._calls import end, json_of
@@ -33,11 +32,9 @@ class FileGroup(Group):
         """Finish the file, when all its requests are over; a new one becomes durable and visible whole. Collective."""
         self._core.close(None)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         """Close the file; after an exception on this rank, give up on all ranks what was not published."""
-        end(self._core, error)
+        end(self._core, self._comm, error)
 
 
 class NetcdfFile(FileGroup):

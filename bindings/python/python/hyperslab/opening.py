@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hyperslab import _core
-from hyperslab._calls import calling, json_of
+from hyperslab._calls import calling, give_up, json_of
 from hyperslab._launch import LEFT_OUT, joined
 from hyperslab._log import noted
 from hyperslab._paths import local_path, refuse_other_formats
@@ -37,37 +37,55 @@ class New:
     attributes: Mapping[str, Any] | None
 
 
-def _open_zarr(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
+class Opening(NamedTuple):
+    """An opening of a place."""
+
+    #: What is given up if the caller never gets it; open once it was opened.
+    core: _core.Target
+    comm: _core.Comm
+    place: Any
+    mode: str
+    given: _core._OpenKeywords
+    new: New
+
+
+def _open_zarr(this: Opening) -> Group:
+    new = this.new
     for name, value in (("unlimited", new.unlimited), ("attributes", new.attributes)):
         if value is not None:
             message = f"{name}= cannot be given for a Zarr store\n  hint: leave it out, or give a path that ends in .nc"
             raise InvalidError(message)
-    return Group(_core.Target.open_group(member, place, mode, given), member)
+    this.core.open_group(this.comm, this.place, this.mode, this.given)
+    return Group(this.core, this.comm)
 
 
-def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
+def _open_netcdf(this: Opening) -> Group:
+    new = this.new
     if new.unlimited is not None and not isinstance(new.unlimited, str):
         raise unfit("unlimited", "the name of a dimension", new.unlimited)
     version = None if new.format in (None, "netcdf3") else new.format
     said = (version, new.unlimited, json_of(new.attributes))
-    return NetcdfFile(_core.Target.open_netcdf(member, place, mode, given, said), member)
+    this.core.open_netcdf(this.comm, this.place, this.mode, this.given, said)
+    return NetcdfFile(this.core, this.comm)
 
 
-def _open_hdf5(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
-    return _hdf5(member, place, mode, given, new, netcdf=False)
+def _open_hdf5(this: Opening) -> Group:
+    return _hdf5(this, netcdf=False)
 
 
-def _open_netcdf4(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
-    return _hdf5(member, place, mode, given, new, netcdf=True)
+def _open_netcdf4(this: Opening) -> Group:
+    return _hdf5(this, netcdf=True)
 
 
-def _hdf5(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New, *, netcdf: bool) -> Group:
+def _hdf5(this: Opening, *, netcdf: bool) -> Group:
+    new = this.new
     names: Any = [new.unlimited] if isinstance(new.unlimited, str) else new.unlimited or ()
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise unfit("unlimited", "the name of a dimension, or several", new.unlimited)
     unlimited = [*names]
     said = (json_of(new.attributes), netcdf, unlimited)
-    return Hdf5File(_core.Target.open_hdf5(member, place, mode, given, said), member)
+    this.core.open_hdf5(this.comm, this.place, this.mode, this.given, said)
+    return Hdf5File(this.core, this.comm)
 
 
 #: How something of a format is opened, and how names end that are of it.
@@ -105,7 +123,7 @@ def _warn_of_consolidated(store: Group, path: str) -> None:
         names = ", ".join(f"'{name}'" for name in above)
         warn(
             f"'{path}' lies in groups with consolidated metadata, which will not show its changes: {names}",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -204,35 +222,45 @@ def open(  # noqa: A001 (as zarr has it)
     """
     what = f"open '{place_text(path)}'"
     member = joined(comm, what, mode, arrival_seconds)
-    with calling(member, what):
-        if trace is not None:
-            member.record(fspath(trace))
-        given: _core._OpenKeywords = {
-            "durable": bool(durable),
-            "arrival_seconds": arrival_seconds,
-            "progress_seconds": progress_seconds,
-            "storage_seconds": storage_seconds,
-            "buffer_bytes": buffer_bytes,
-            "subchunk_bytes": subchunk_bytes,
-            "servers": servers,
-            "strategy": strategy,
-            "exchange": exchange,
-        }
-        if not isinstance(mode, str):
-            raise unfit("mode", "'r', 'r+', 'a', 'w' or 'x'", mode)
-        kind = _format_of(path, format)
-        store = kind(member, place_of(path), mode, given, New(format, unlimited, attributes))
-    noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
+    core = _core.Target()
+    try:
+        with calling(member, what):
+            if trace is not None:
+                member.record(fspath(trace))
+            given: _core._OpenKeywords = {
+                "durable": bool(durable),
+                "arrival_seconds": arrival_seconds,
+                "progress_seconds": progress_seconds,
+                "storage_seconds": storage_seconds,
+                "buffer_bytes": buffer_bytes,
+                "subchunk_bytes": subchunk_bytes,
+                "servers": servers,
+                "strategy": strategy,
+                "exchange": exchange,
+            }
+            if not isinstance(mode, str):
+                raise unfit("mode", "'r', 'r+', 'a', 'w' or 'x'", mode)
+            kind = _format_of(path, format)
+            store = kind(Opening(core, member, place_of(path), mode, given, New(format, unlimited, attributes)))
+        noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
+        _warn_of_left(store, member, place_text(path))
+        return store
+    except BaseException as error:
+        give_up(core, member, what, error)
+        raise
+
+
+def _warn_of_left(store: Group, member: _core.Comm, path: str) -> None:
+    """Say on rank 0 what earlier runs, or other users, left."""
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)
-        warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
+        warn(f"'{path}': removed what an earlier run left unfinished: {names}", stacklevel=3)
     if store.unfinished and member.rank == 0:
         names = ", ".join(store.unfinished)
         warn(
-            f"'{place_text(path)}': an update in place began and did not end, {store._unfinished_means}: {names}",
-            stacklevel=2,
+            f"'{path}': an update in place began and did not end, {store._unfinished_means}: {names}",
+            stacklevel=3,
         )
     if store.passed_over and member.rank == 0:
-        warn(f"'{place_text(path)}': passed over: {'; '.join(store.passed_over)}", stacklevel=2)
-    _warn_of_consolidated(store, place_text(path))
-    return store
+        warn(f"'{path}': passed over: {'; '.join(store.passed_over)}", stacklevel=3)
+    _warn_of_consolidated(store, path)

@@ -5,24 +5,20 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import weakref
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hyperslab import _core
 from hyperslab._calls import attending
-from hyperslab._signals import quietly
+from hyperslab._signals import quietly, travels
+from hyperslab._weakly import Weakly
 from hyperslab.comm import CLOSE_SECONDS, CONNECT_SECONDS, ThreadComm, connect
 from hyperslab.errors import InvalidError, PoisonedError
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["ServedComm", "dedicate"]
 
 #: Clients that have not ended their service; when the program ends, their servers must hear of it.
-_clients: weakref.WeakSet[ServedComm] = weakref.WeakSet()
+_clients: Weakly[ServedComm] = Weakly()
 
 
 def dedicate(comm: Any, servers: int | Sequence[int] = 1) -> ServedComm:
@@ -66,17 +62,26 @@ def dedicate(comm: Any, servers: int | Sequence[int] = 1) -> ServedComm:
     """
     parent = connect(comm)
     what = "dedicating servers"
-    with attending(parent, what):
-        ranks = _ranks(servers, parent.size)
-    parent.compare(what, [("ranks that serve", str(ranks))])
-    if isinstance(comm, ThreadComm):
-        core = comm._divide(ranks)
-        side = None
-    else:
-        mpi = sys.modules["mpi4py.MPI"]
-        core = _core.Comm.mpi_with_servers(comm.py2f(), mpi.__file__, ranks, CONNECT_SECONDS)
-        side = comm.Split(int(comm.rank in ranks), comm.rank)
-    return ServedComm(core, side, comm.rank in ranks)
+    made: list[_core.Comm] = []
+    try:
+        with attending(parent, what):
+            ranks = _ranks(servers, parent.size)
+        parent.compare(what, [("ranks that serve", str(ranks))])
+        if isinstance(comm, ThreadComm):
+            made.append(comm._divide(ranks))
+            side = None
+        else:
+            mpi = sys.modules["mpi4py.MPI"]
+            _core.Comm.mpi_with_servers(comm.py2f(), mpi.__file__, ranks, CONNECT_SECONDS, made)
+            side = comm.Split(int(comm.rank in ranks), comm.rank)
+        return ServedComm(made[0], side, comm.rank in ranks)
+    except BaseException as error:
+        # Others wait for this rank: clients in their next call, servers for any length of time.
+        for core in made:
+            core.leave(f"{type(error).__name__}: {error}")
+        if not made and (not isinstance(error, Exception) or travels(error)):
+            parent.interrupt(what)
+        raise
 
 
 def _ranks(servers: int | Sequence[int], size: int) -> list[int]:
@@ -96,15 +101,16 @@ def _ranks(servers: int | Sequence[int], size: int) -> list[int]:
     return ranks
 
 
-class ServedComm:
+class ServedComm(_core.Context):
     """The clients or the servers of a communicator; made by `dedicate`."""
 
     def __init__(self, core: _core.Comm, side: Any, is_server: bool) -> None:  # noqa: FBT001
-        self._core: _core.Comm | None = core
         self._rank, self._size, self._servers = core.rank, core.size, core.servers
         self._side = side
         self._is_server = is_server
         self._process = os.getpid()
+        # Last, since what has it ends it when it is dropped.
+        self._core: _core.Comm | None = core
         if not is_server:
             _clients.add(self)
 
@@ -205,13 +211,7 @@ class ServedComm:
         if getattr(self, "_core", None) is not None:
             self._leave("a client dropped them without close()")
 
-    def __enter__(self) -> Self:
-        """Use it as a context."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         """End the service; after an exception on this client alone, let all other ranks fail instead of waiting."""
         if error is None:
             self.close()
@@ -219,7 +219,10 @@ class ServedComm:
             with quietly():
                 self.close()
         else:
-            self._leave(f"{type(error).__name__}: {error}")
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        self._leave(f"{type(error).__name__}: {error}")
 
     def __repr__(self) -> str:
         """Rank and kind."""

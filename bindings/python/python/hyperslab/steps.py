@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, overload
 
 from hyperslab import _core
 from hyperslab._calls import calling
-from hyperslab._signals import quietly
 from hyperslab.group import Group
 
 __all__ = ["Step", "Steps"]
@@ -33,16 +31,7 @@ class Step(Group):
                 raise
         self._core.close(None)
 
-    def _give_up(self, error: BaseException) -> None:
-        if getattr(error, "_collective", False):
-            self._core.discard()
-            return
-        with quietly():
-            self._core.close(f"{type(error).__name__}: {error}")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         """Publish the step, or give it up on all ranks after an exception on this one, also Ctrl-C or an exit."""
         if error is None:
             self.close()

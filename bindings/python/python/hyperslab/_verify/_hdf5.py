@@ -105,7 +105,8 @@ class _Reader:
         if not hasattr(self._local, "file"):
             said: tuple[str, bool, list[str]] = (json_of(None), False, [])
             member = connect(None)
-            core = _core.Target.open_hdf5(member, place_of(self.path), "r", self._given, said)
+            core = _core.Target()
+            core.open_hdf5(member, place_of(self.path), "r", self._given, said)
             self._local.file = Hdf5File(core, member)
         file: Hdf5File = self._local.file
         return file

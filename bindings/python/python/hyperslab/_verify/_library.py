@@ -87,7 +87,9 @@ class Library:
                 "buffer_bytes": self._buffer_bytes,
             }
             # Not `hyperslab.open`, which warns of updates that have not ended; they are findings here.
-            self._local.store = Group(_core.Target.open_group(member, place_of(folder), "r", given), member)
+            core = _core.Target()
+            core.open_group(member, place_of(folder), "r", given)
+            self._local.store = Group(core, member)
             self._local.folder = folder
         opened: Group = self._local.store
         return opened
