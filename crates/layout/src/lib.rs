@@ -6,6 +6,7 @@
 
 mod chunking;
 mod codec;
+pub mod counted;
 mod distribution;
 mod element;
 mod holdings;
@@ -14,6 +15,7 @@ mod listing;
 pub mod mesh;
 mod nest;
 mod opaque;
+mod ordered;
 mod policies;
 pub mod quantity;
 pub mod reach;
