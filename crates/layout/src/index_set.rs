@@ -51,7 +51,28 @@ impl Several {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct IndexSet(Kept);
 
+/// What tells sets apart without looking at all of their parts: copies of a set have the same. Sets that are alive at the
+/// same time and have the same are equal; equal ones that were made apart may differ in it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SetId {
+    /// No index.
+    Empty,
+    /// One term.
+    Term(Term),
+    /// More, which all copies share.
+    List(usize),
+}
+
 impl IndexSet {
+    /// What tells it apart from others.
+    pub fn id(&self) -> SetId {
+        match &self.0 {
+            Kept::None => SetId::Empty,
+            Kept::One(term) => SetId::Term(*term),
+            Kept::Several(several) => SetId::List(Arc::as_ptr(several).addr()),
+        }
+    }
+
     /// The set without indices.
     pub fn empty() -> IndexSet {
         IndexSet::default()
@@ -270,14 +291,9 @@ impl IndexSet {
         }
     }
 
-    /// Whether both are the same list.
-    fn is_one_list_with(&self, other: &IndexSet) -> bool {
-        matches!((&self.0, &other.0), (Kept::Several(one), Kept::Several(other)) if Arc::ptr_eq(one, other))
-    }
-
     /// Indices in both.
     pub fn intersect(&self, other: &IndexSet) -> IndexSet {
-        if self.is_one_list_with(other) {
+        if matches!(self.0, Kept::Several(_)) && self.id() == other.id() {
             return self.clone();
         }
         if self.nests().is_some() || other.nests().is_some() {

@@ -30,7 +30,7 @@ pub use codec::{Codec, CodecError, ShardIndex, Stretch};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;
-pub use index_set::{IndexSet, Level, Nested, Term};
+pub use index_set::{IndexSet, Level, Nested, SetId, Term};
 pub use listing::{Layer, layers};
 pub use nest::{Loop, Loops, Nest};
 pub use opaque::Opaque;

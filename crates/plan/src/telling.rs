@@ -1,11 +1,12 @@
 //! Telling: who must know of which pieces that no closed form describes, and what servers find when they hear of them.
 
+use crate::apart::{along, bundles};
 use crate::facts::{Facts, Met, Mine, Told};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
 use crate::transfer::{Direction, Transfer};
-use hyperslab_layout::{IndexSet, Overlapping, Region};
-use std::collections::{BTreeMap, BTreeSet};
+use hyperslab_layout::{IndexSet, Overlapping, Region, SetId};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Two pieces that have elements in common, where each element may be written once.
@@ -65,7 +66,13 @@ impl Facts {
             return None;
         }
         let rounds = Rounds::checking(transfer, parameters, 0);
+        // Hundreds of arrays may be held by the same lists.
+        let mut apart: HashSet<(usize, Vec<SetId>)> = HashSet::new();
         self.met.iter().find_map(|(&unit, met)| {
+            let ids = met.iter().flat_map(|met| met.region.dims.iter().map(IndexSet::id));
+            if !apart.insert((met.len(), ids.collect())) {
+                return None;
+            }
             let (first, second, region) = overlapping(met)?;
             let at = region.dims.iter().map(|set| set.hull().map_or(0, |(low, _)| low)).collect();
             Some(Overlap { array: rounds.units().unit(unit).array, ranks: (first.rank, second.rank), at })
@@ -73,19 +80,26 @@ impl Facts {
     }
 }
 
-/// Two pieces of one unit that overlap, and where. Pieces are swept along the dimension in which they begin at the most
-/// different places, so that few that lie apart are compared.
+/// Two pieces of one unit that overlap, and where.
 fn overlapping(met: &[Met]) -> Option<(&Met, &Met, Region)> {
-    let hull = |met: &Met, d: usize| met.region.dims.get(d).and_then(IndexSet::hull).unwrap_or((0, 1));
-    let places = |d: usize| met.iter().map(|met| hull(met, d).0).collect::<BTreeSet<u64>>().len();
+    bundles(met.iter().collect(), |met| &met.region).into_iter().find_map(overlapping_in)
+}
+
+/// The same of those that may. They are swept along the dimension in which they begin at the most different places, so that
+/// few that lie apart are compared.
+fn overlapping_in(met: Vec<&Met>) -> Option<(&Met, &Met, Region)> {
+    if met.len() < 2 {
+        return None;
+    }
+    let places = |d: usize| met.iter().map(|met| along(&met.region, d).0).collect::<BTreeSet<u64>>().len();
     let d = (0..met.first()?.region.ndim()).rev().max_by_key(|&d| places(d)).unwrap_or(0);
-    let mut order: Vec<&Met> = met.iter().collect();
-    order.sort_by_key(|met| hull(met, d).0);
+    let mut order = met;
+    order.sort_by_key(|met| along(&met.region, d).0);
     let mut open: Vec<&Met> = Vec::new();
     for met in order {
-        let low = hull(met, d).0;
-        open.retain(|other| hull(other, d).1 > low);
-        for other in &open {
+        let low = along(&met.region, d).0;
+        open.retain(|other| along(&other.region, d).1 > low);
+        for &other in &open {
             let both = met.region.intersect(&other.region);
             if !both.is_empty() {
                 return Some((other, met, both));
