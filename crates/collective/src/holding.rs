@@ -1,7 +1,7 @@
 //! How ranks hold an array: by a distribution, or each rank in pieces of its own.
 
 use crate::array::{LocalArray, check_ranks};
-use crate::runs::RunList;
+use crate::runs::{LAYERS_MAX, RunList};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Region, View, dense_strides, tuple};
 use hyperslab_pack::Memory;
@@ -274,7 +274,7 @@ impl Ownership {
                 let full = boxes.iter().zip(arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
-            Ownership::Runs(list) => list.parts(name, &arrays[0]),
+            Ownership::Runs(list) => run_parts(name, list, &arrays[0]),
             Ownership::Regular(_) | Ownership::Stretch(_) => unreachable!("one array was given"),
         }
     }
@@ -301,7 +301,7 @@ impl Ownership {
                 let full = boxes.iter().zip(&arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
-            Ownership::Runs(list) => list.parts(name, &arrays[0]),
+            Ownership::Runs(list) => run_parts(name, list, &arrays[0]),
             Ownership::Stretch(set) => stretch_part(name, set, &arrays[0], rank).map(|part| vec![part]),
         }
     }
@@ -375,10 +375,24 @@ fn box_part(bounds: &[(u64, u64)], array: &LocalArray) -> Part {
     Part { exposed: Exposed { memory: array.memory.clone(), view: Arc::new(view) }, region: Some(region) }
 }
 
+/// Runs, and the array that holds them one after the other.
+fn run_parts(name: &str, list: &RunList, array: &LocalArray) -> Result<Vec<Part>, Fault> {
+    let unfit = || {
+        let text = format!("the runs of '{name}' name an element more than {LAYERS_MAX} times, or reach too far");
+        Fault::new(FaultKind::Invalid, text).hint("read each element once and copy it where it is needed")
+    };
+    let stride = array.strides.first().copied().unwrap_or(0);
+    let placed = list.placed((array.offset, stride, array.element)).ok_or_else(unfit)?;
+    let part = |(region, view)| {
+        let exposed = Exposed { memory: array.memory.clone(), view: Arc::new(view) };
+        Part { exposed, region: Some(region) }
+    };
+    Ok(placed.into_iter().map(part).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::LAYERS_MAX;
     use hyperslab_layout::mesh::ravel;
     use hyperslab_layout::product;
 

@@ -1,19 +1,14 @@
 //! Lists of runs: which elements of an array a rank holds, run by run of its memory, and what follows from that for all arrays
 //! that it holds so.
 
-use crate::array::LocalArray;
-use crate::holding::Part;
 use hyperslab_layout::mesh::unravel;
-use hyperslab_layout::{Axis, IndexSet, Layer, Region, View, layers};
-use hyperslab_world::{Exposed, Fault, FaultKind};
+use hyperslab_layout::{Axis, ElementType, IndexSet, Layer, Region, View, layers};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// Layers that a list of runs may need: how often a reader may name one element.
 pub(crate) const LAYERS_MAX: usize = 64;
-/// Runs of lists whose pieces are kept from one array, and one call, to the next.
-const KEPT_RUNS_MAX: usize = 1 << 20;
 
 /// Runs of a global array, in row-major order of its elements, which lie one after another in one array of one dimension.
 ///
@@ -23,12 +18,12 @@ pub struct RunList {
     shape: Vec<u64>,
     runs: Vec<(u64, u64)>,
     /// Made when first asked for; `None` where an element is named too often.
-    pieces: OnceLock<Option<Arc<[Piece]>>>,
+    pieces: OnceLock<Option<Arc<[PlacedRuns]>>>,
 }
 
 /// Elements, and their positions in memory: numbers of elements, which become addresses in arrays of any type.
 #[derive(Clone, Debug)]
-struct Piece {
+struct PlacedRuns {
     region: Region,
     first: u64,
     axes: Vec<(Axis, i64)>,
@@ -55,25 +50,18 @@ impl RunList {
         self.runs.iter().map(|run| run.1).fold(0, u64::saturating_add)
     }
 
-    fn pieces(&self) -> Option<Arc<[Piece]>> {
-        let make = || pieces(&self.shape, &self.runs);
-        if self.runs.len() > KEPT_RUNS_MAX { make() } else { self.pieces.get_or_init(make).clone() }
+    fn pieces(&self) -> Option<Arc<[PlacedRuns]>> {
+        self.pieces.get_or_init(|| pieces(&self.shape, &self.runs)).clone()
     }
 
-    /// The parts of an array that holds them.
-    pub(crate) fn parts(&self, name: &str, array: &LocalArray) -> Result<Vec<Part>, Fault> {
-        let unfit = || {
-            let text = format!("the runs of '{name}' name an element more than {LAYERS_MAX} times, or reach too far");
-            Fault::new(FaultKind::Invalid, text).hint("read each element once and copy it where it is needed")
+    /// Which elements a local array of one dimension holds, and where they lie in it: its first byte, the distance of its
+    /// elements, and their type. `None` where an element is named too often, or runs reach too far.
+    pub(crate) fn placed(&self, (offset, stride, element): (i64, i64, ElementType)) -> Option<Vec<(Region, View)>> {
+        let place = |runs: &PlacedRuns| {
+            let axes = runs.axes.iter().map(|(axis, step)| (axis.clone(), step * stride)).collect();
+            (runs.region.clone(), View { base: offset + runs.first as i64 * stride, axes, element })
         };
-        let stride = array.strides.first().copied().unwrap_or(0);
-        let part = |piece: &Piece| {
-            let axes = piece.axes.iter().map(|(axis, step)| (axis.clone(), step * stride)).collect();
-            let view = View { base: array.offset + piece.first as i64 * stride, axes, element: array.element };
-            let exposed = Exposed { memory: array.memory.clone(), view: Arc::new(view) };
-            Part { exposed, region: Some(piece.region.clone()) }
-        };
-        Ok(self.pieces().ok_or_else(unfit)?.iter().map(part).collect())
+        Some(self.pieces()?.iter().map(place).collect())
     }
 }
 
@@ -111,11 +99,11 @@ struct Rows {
 }
 
 /// Runs of an array of several dimensions: cut at the ends of rows, and joined again where rows are alike.
-fn pieces(shape: &[u64], runs: &[(u64, u64)]) -> Option<Arc<[Piece]>> {
+fn pieces(shape: &[u64], runs: &[(u64, u64)]) -> Option<Arc<[PlacedRuns]>> {
     let Some((&columns, outer)) = shape.split_last() else {
         // An array without dimensions has one element; a reader may name it several times.
         let named = runs.iter().map(|run| run.1).sum::<u64>();
-        let held = |first: u64| Piece { region: Region::boxed(&[], &[]), first, axes: Vec::new() };
+        let held = |first: u64| PlacedRuns { region: Region::boxed(&[], &[]), first, axes: Vec::new() };
         return (named <= LAYERS_MAX as u64).then(|| (0..named).map(held).collect());
     };
     let mut pieces = Vec::new();
@@ -131,7 +119,7 @@ fn pieces(shape: &[u64], runs: &[(u64, u64)]) -> Option<Arc<[Piece]>> {
             }
             dims.push(set);
             axes.push((axis, 1));
-            pieces.push(Piece { region: Region { dims: dims.into_iter().collect() }, first: rows.at, axes });
+            pieces.push(PlacedRuns { region: Region { dims: dims.into_iter().collect() }, first: rows.at, axes });
         }
     }
     Some(pieces.into())
@@ -170,4 +158,22 @@ fn alike(rows: BTreeMap<u64, Row>, plane: u64) -> Vec<Rows> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::Kind;
+
+    #[test]
+    fn arrays_of_all_types_that_one_list_holds_share_what_follows_from_it() {
+        let runs: Vec<(u64, u64)> = (0..50).rev().map(|i| (i * i + 2 * i, 1 + i % 2)).collect();
+        let list = RunList::new(vec![4000], runs);
+        let placed = |kind: Kind, stride| list.placed((0, stride, ElementType::native(kind))).unwrap().remove(0);
+        let (one, wide) = (placed(Kind::Float32, 4), placed(Kind::Float64, -8));
+        assert_eq!(one.0.dims[0].id(), wide.0.dims[0].id());
+        let (Axis::Listed(here), Axis::Listed(there)) = (&one.1.axes[0].0, &wide.1.axes[0].0) else { panic!("lists") };
+        assert!(Arc::ptr_eq(here, there));
+        assert_eq!((one.1.axes[0].1, wide.1.axes[0].1), (4, -8));
+    }
 }

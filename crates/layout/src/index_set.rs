@@ -13,7 +13,7 @@
 mod nested;
 mod term;
 
-use crate::ordered::{Entry, Finger, Ordered, Part};
+use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use nested::Nests;
 pub use nested::{Level, Nested};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ enum Kept {
 /// What takes more than one term.
 #[derive(PartialEq, Eq, Hash, Debug)]
 enum Several {
-    Terms(Ordered<Term>),
+    Terms(Sorted<Term>),
     /// Runs that repeat at several levels.
     Nested(Nests),
 }
@@ -88,7 +88,7 @@ impl IndexSet {
         IndexSet(match terms {
             [] => Kept::None,
             [term] => Kept::One(*term),
-            _ => Kept::Several(Arc::new(Several::Terms(Ordered::new((&*terms).into())))),
+            _ => Kept::Several(Arc::new(Several::Terms(Sorted::new((&*terms).into())))),
         })
     }
 
@@ -182,7 +182,18 @@ impl IndexSet {
         if step == len {
             return IndexSet::range(start.max(low), high);
         }
-        Term { start, len, step, count: u64::MAX }.clipped(low, high)
+        IndexSet::clip(&Term { start, len, step, count: u64::MAX }, low, high)
+    }
+
+    /// The part of a term inside `low..high`, which meets its hull.
+    fn clip(term: &Term, low: u64, high: u64) -> IndexSet {
+        match term.clip(low, high) {
+            [None, None, None] => IndexSet::empty(),
+            [Some(term), None, None] | [None, Some(term), None] | [None, None, Some(term)] => {
+                IndexSet(Kept::One(Term::new(term.start, term.len, term.step, term.count)))
+            }
+            parts => IndexSet::of_terms(&mut parts.into_iter().flatten().collect::<Terms>()),
+        }
     }
 
     /// Its terms, sorted by first index. Of what repeats at several levels they are made when first asked for, one for each
@@ -275,7 +286,7 @@ impl IndexSet {
     pub fn select(&self, position: u64) -> Option<u64> {
         match &self.0 {
             Kept::None => None,
-            Kept::One(term) => (position < term.elements()).then(|| Part::select(term, position)),
+            Kept::One(term) => (position < term.elements()).then(|| Enumerated::select(term, position)),
             Kept::Several(several) => match &**several {
                 Several::Terms(list) => list.select(position),
                 Several::Nested(nests) => nests.select(position),
@@ -331,7 +342,7 @@ impl IndexSet {
         match &self.0 {
             Kept::One(term) if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
             Kept::One(term) if term.start >= low && term.end() <= high => self.clone(),
-            Kept::One(term) if term.start < high && term.end() > low && low < high => term.clipped(low, high),
+            Kept::One(term) if term.start < high && term.end() > low && low < high => IndexSet::clip(term, low, high),
             Kept::None | Kept::One(_) => IndexSet::empty(),
             Kept::Several(several) => match &**several {
                 Several::Terms(list) if list.hull().is_some_and(|(first, end)| low <= first && end <= high) => {

@@ -1,7 +1,7 @@
 //! WHERE elements are: shapes, meshes, distributions, sections, and their intersections as products of index sets.
 //!
 //! Everything here is pure and in closed form: cost depends on the number of dimensions and of repeating patterns,
-//! never on the number of elements or ranks.
+//! never on the number of elements or ranks. Where nothing repeats there are lists (`ordered.rs`), which are searched.
 #![forbid(unsafe_code)]
 
 mod chunking;

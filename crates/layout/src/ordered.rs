@@ -18,7 +18,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
 /// An entry of a list: some indices.
-pub(crate) trait Entry {
+pub(crate) trait Spanned {
     /// The lowest.
     fn first(&self) -> u64;
     /// One past the highest.
@@ -26,7 +26,7 @@ pub(crate) trait Entry {
 }
 
 /// An entry of a set, which has no index in common with the others.
-pub(crate) trait Part: Entry {
+pub(crate) trait Enumerated: Spanned {
     /// Number of indices.
     fn elements(&self) -> u64;
     /// How many of its indices are below `index`.
@@ -63,19 +63,16 @@ impl Finger {
     }
 
     /// The entries that may hold an index in `low..high`, of a list in which none begins before the one before it ends.
-    pub(crate) fn near<'a, T: Entry>(&mut self, list: &'a [T], low: u64, high: u64) -> &'a [T] {
+    pub(crate) fn near<'a, T: Spanned>(&mut self, list: &'a [T], low: u64, high: u64) -> &'a [T] {
         let from = self.find(list, |entry| entry.end() <= low);
         let rest = &list[from..];
         &rest[..Finger::default().find(rest, |entry| entry.first() < high)]
     }
 }
 
-/// Lists up to this long are looked at whole: sums and searches cost more.
-const FEW: usize = 3;
-
 /// Entries of a set, sorted by their first index.
 #[derive(Debug)]
-pub(crate) struct Ordered<P> {
+pub(crate) struct Sorted<P> {
     entries: Box<[P]>,
     elements: u64,
     end: u64,
@@ -94,16 +91,16 @@ struct Sums {
     reach: Box<[u64]>,
 }
 
-impl<P: Part> Ordered<P> {
+impl<P: Enumerated> Sorted<P> {
     /// Of entries sorted by their first index.
-    pub(crate) fn new(entries: Box<[P]>) -> Ordered<P> {
+    pub(crate) fn new(entries: Box<[P]>) -> Sorted<P> {
         let (mut elements, mut end, mut woven) = (0, 0, false);
         for entry in &entries {
             woven |= entry.first() < end;
             end = entry.end().max(end);
             elements += entry.elements();
         }
-        Ordered { entries, elements, end, woven, sums: OnceLock::new() }
+        Sorted { entries, elements, end, woven, sums: OnceLock::new() }
     }
 
     /// The entries.
@@ -119,6 +116,11 @@ impl<P: Part> Ordered<P> {
     /// Lowest index and one past the highest; `None` when there is none.
     pub(crate) fn hull(&self) -> Option<(u64, u64)> {
         Some((self.entries.first()?.first(), self.end))
+    }
+
+    /// Whether to look at all of it costs less than to search and to keep sums.
+    fn is_short(&self) -> bool {
+        self.entries.len() < 4
     }
 
     fn sums(&self) -> &Sums {
@@ -148,7 +150,7 @@ impl<P: Part> Ordered<P> {
 
     /// The entries that may hold an index in `low..high`.
     pub(crate) fn near(&self, finger: &mut Finger, low: u64, high: u64) -> &[P] {
-        if self.entries.len() <= FEW {
+        if self.is_short() {
             return &self.entries;
         }
         let rest = &self.entries[self.from(finger, low)..];
@@ -157,7 +159,7 @@ impl<P: Part> Ordered<P> {
 
     /// How many indices are below `index`.
     pub(crate) fn below(&self, finger: &mut Finger, index: u64) -> u64 {
-        if self.entries.len() <= FEW {
+        if self.is_short() {
             return self.entries.iter().map(|entry| entry.below(index)).sum();
         }
         let from = self.from(finger, index);
@@ -171,7 +173,7 @@ impl<P: Part> Ordered<P> {
         if position >= self.elements {
             return None;
         }
-        if !self.woven && self.entries.len() <= FEW {
+        if !self.woven && self.is_short() {
             let mut before = 0;
             let holds = |entry: &&P| {
                 before += entry.elements();
@@ -198,15 +200,15 @@ impl<P: Part> Ordered<P> {
     }
 }
 
-impl<P: PartialEq> PartialEq for Ordered<P> {
-    fn eq(&self, other: &Ordered<P>) -> bool {
+impl<P: PartialEq> PartialEq for Sorted<P> {
+    fn eq(&self, other: &Sorted<P>) -> bool {
         self.entries == other.entries
     }
 }
 
-impl<P: Eq> Eq for Ordered<P> {}
+impl<P: Eq> Eq for Sorted<P> {}
 
-impl<P: Hash> Hash for Ordered<P> {
+impl<P: Hash> Hash for Sorted<P> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.entries.hash(state);
     }

@@ -5,7 +5,7 @@
 //! data in this project is a walk over one region in two views.
 
 use crate::index_set::{Term, Terms};
-use crate::ordered::{Entry, Finger};
+use crate::ordered::{Finger, Spanned};
 use crate::{ElementType, IndexSet, Loop, Loops, Nest, Region, Triplet};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub enum Axis {
     Listed(Arc<[Listed]>),
 }
 
-impl Entry for Listed {
+impl Spanned for Listed {
     fn first(&self) -> u64 {
         self.term.start
     }

@@ -109,3 +109,51 @@ fn overlapping_in(met: Vec<&Met>) -> Option<(&Met, &Met, Region)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::counted::looks;
+
+    /// All boxes of a grid with so many along each of three dimensions, in an order of no use, those of two ranks.
+    fn boxes(each: u64, at: impl Fn([u64; 3]) -> [u64; 3]) -> Vec<Met> {
+        let all = (0..each * each * each).map(|n| [n / each / each, n / each % each, n % each]);
+        let met = |(number, place): (u64, [u64; 3])| {
+            let low = at(place);
+            let region = Region::boxed(&low, &low.map(|low| low + 4));
+            Met { rank: (number % 2) as u32, exposed: number as u32, region }
+        };
+        let mut met: Vec<Met> = (0..).zip(all).map(met).collect();
+        fastrand::Rng::with_seed(each).shuffle(&mut met);
+        met
+    }
+
+    #[test]
+    fn boxes_that_lie_apart_are_not_compared_with_each_other() {
+        for each in [8, 16] {
+            for gap in [0, 3] {
+                let met = boxes(each, |place| place.map(|at| at * (4 + gap)));
+                let before = looks();
+                assert_eq!(overlapping(&met), None);
+                assert!(looks() - before <= met.len() as u64, "{} looks for {}", looks() - before, met.len());
+            }
+        }
+    }
+
+    #[test]
+    fn two_boxes_among_many_that_overlap_are_found() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for _ in 0..50 {
+            let (mut met, d) = (boxes(6, |place| place.map(|at| at * 4)), random.usize(0..3));
+            let moved = random.usize(0..met.len());
+            let low: Vec<u64> = (0..3).map(|d| along(&met[moved].region, d).0).collect();
+            let shift = |k: usize| if k == d { if low[d] > 0 { low[d] - 1 } else { 1 } } else { low[k] };
+            let low: Vec<u64> = (0..3).map(shift).collect();
+            met[moved].region = Region::boxed(&low, &low.iter().map(|low| low + 4).collect::<Vec<_>>());
+            let (one, other, both) = overlapping(&met).expect("one was pushed into its neighbour");
+            assert!(std::ptr::eq(one, &met[moved]) || std::ptr::eq(other, &met[moved]));
+            assert_eq!(both, one.region.intersect(&other.region));
+            assert!(!both.is_empty());
+        }
+    }
+}

@@ -152,8 +152,6 @@ const HELD: u64 = 0;
 const FOLDED: u64 = 1;
 const LISTED: u64 = 2;
 const SELECTED: u64 = 3;
-/// A list that was described before, by its number among those: hundreds of arrays may lie as one says.
-const LISTED_AGAIN: u64 = 4;
 
 fn view_bytes(w: Writer, view: &View, lists: &mut BTreeMap<usize, u64>) -> Writer {
     let mut w = w.number(view.base as u64).bytes(&element_bytes(view.element)).number(view.axes.len() as u64);
@@ -165,12 +163,15 @@ fn view_bytes(w: Writer, view: &View, lists: &mut BTreeMap<usize, u64>) -> Write
                 w = w.number(FOLDED).set(set).number(dims.len() as u64);
                 w = dims.iter().fold(w, |w, &(count, step)| w.number(count).number(step as u64));
             }
-            Axis::Listed(list) if let Some(&before) = lists.get(&list.as_ptr().addr()) => {
-                w = w.number(LISTED_AGAIN).number(before);
-            }
             Axis::Listed(list) => {
-                lists.insert(list.as_ptr().addr(), lists.len() as u64);
-                w = w.number(LISTED).number(list.len() as u64);
+                // Hundreds of arrays may lie as one list says: its number, and, the first time, the list.
+                let next = lists.len() as u64;
+                let number = *lists.entry(list.as_ptr().addr()).or_insert(next);
+                w = w.number(LISTED).number(number);
+                if number < next {
+                    continue;
+                }
+                w = w.number(list.len() as u64);
                 for Listed { term, at, at_step } in list.iter() {
                     w = w.number(term.start).number(term.len).number(term.step).number(term.count);
                     w = w.number(*at as u64).number(*at_step as u64);
@@ -202,10 +203,12 @@ fn view_from(r: &mut Reader, lists: &mut Vec<Arc<[Listed]>>) -> Option<View> {
                     let term = Term { start: r.number()?, len: r.number()?, step: r.number()?, count: r.number()? };
                     Some(Listed { term, at: r.number()? as i64, at_step: r.number()? as i64 })
                 };
-                lists.push((0..r.number()?).map(|_| listed(r)).collect::<Option<_>>()?);
-                Axis::Listed(lists.last()?.clone())
+                let number = usize::try_from(r.number()?).ok()?;
+                if number == lists.len() {
+                    lists.push((0..r.number()?).map(|_| listed(r)).collect::<Option<_>>()?);
+                }
+                Axis::Listed(lists.get(number)?.clone())
             }
-            LISTED_AGAIN => Axis::Listed(lists.get(usize::try_from(r.number()?).ok()?)?.clone()),
             SELECTED => {
                 let (start, stride) = (r.number()?, r.number()?);
                 let triplet = Triplet { start, stride, count: r.number()?, block: r.number()? };

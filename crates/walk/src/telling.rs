@@ -10,7 +10,6 @@ use hyperslab_layout::{IndexSet, Region, SetId};
 use hyperslab_plan::Told;
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 /// One rank's part in an exchange of facts.
 pub struct Telling {
@@ -64,10 +63,6 @@ impl Telling {
     }
 }
 
-/// In place of the number of a list that was told before: a set that is told once, and a list that may come again.
-const ONCE: u64 = u64::MAX;
-const NEW: u64 = u64::MAX - 1;
-
 fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
     let mut w = Writer::tagged(tag::TOLD).number(call);
     // Hundreds of arrays may be held by one list, which is told once.
@@ -75,17 +70,13 @@ fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
     for (unit, exposed, region) in told {
         w = w.number(*unit).number(u64::from(*exposed)).number(region.ndim() as u64);
         for set in &region.dims {
+            // The number of a list that was told before, or of the next one, and then it.
             let next = lists.len() as u64;
-            w = match set.id() {
-                id @ SetId::List(_) => match lists.entry(id) {
-                    Entry::Occupied(before) => w.number(*before.get()),
-                    Entry::Vacant(new) => {
-                        new.insert(next);
-                        w.number(NEW).set(set)
-                    }
-                },
-                _ => w.number(ONCE).set(set),
+            let number = match set.id() {
+                id @ SetId::List(_) => *lists.entry(id).or_insert(next),
+                SetId::Empty | SetId::Term(_) => next,
             };
+            w = if number < next { w.number(number) } else { w.number(number).set(set) };
         }
     }
     w.0
@@ -94,13 +85,14 @@ fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
 fn from_bytes(bytes: &[u8]) -> Option<Told> {
     let mut r = Reader::new(bytes);
     let (mut told, mut lists): (Told, Vec<IndexSet>) = (Told::new(), Vec::new());
-    let mut set = |r: &mut Reader| match r.number()? {
-        ONCE => r.set(),
-        NEW => {
-            lists.push(r.set()?);
-            lists.last().cloned()
+    let mut set = |r: &mut Reader| {
+        let number = usize::try_from(r.number()?).ok()?;
+        if number < lists.len() {
+            return lists.get(number).cloned();
         }
-        before => lists.get(usize::try_from(before).ok()?).cloned(),
+        let set = r.set()?;
+        lists.extend(matches!(set.id(), SetId::List(_)).then(|| set.clone()));
+        Some(set)
     };
     while let Some(unit) = r.number() {
         let exposed = r.number()?.try_into().ok()?;

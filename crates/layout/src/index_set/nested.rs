@@ -6,7 +6,7 @@
 
 use super::{IndexSet, Term};
 use crate::counted::look;
-use crate::ordered::{Entry, Finger, Ordered, Part};
+use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
@@ -112,7 +112,7 @@ impl Nested {
     }
 }
 
-impl Entry for Nested {
+impl Spanned for Nested {
     fn first(&self) -> u64 {
         self.start
     }
@@ -122,7 +122,7 @@ impl Entry for Nested {
     }
 }
 
-impl Part for Nested {
+impl Enumerated for Nested {
     fn elements(&self) -> u64 {
         self.levels.iter().fold(self.len, |all, level| all * level.count)
     }
@@ -157,7 +157,7 @@ impl Part for Nested {
 #[derive(Debug)]
 pub(super) struct Nests {
     /// None begins before the one before it ends.
-    parts: Ordered<Nested>,
+    parts: Sorted<Nested>,
     /// The same as terms, once somebody has asked for them: only of what is small, as a part of a unit.
     terms: OnceLock<Box<[Term]>>,
 }
@@ -168,7 +168,7 @@ impl Nests {
         let terms: Option<Vec<Term>> = parts.iter().map(Nested::term).collect();
         match terms {
             Some(mut terms) => IndexSet::of_terms(&mut terms),
-            None => IndexSet::of_nests(Nests { parts: Ordered::new(parts.into()), terms: OnceLock::new() }),
+            None => IndexSet::of_nests(Nests { parts: Sorted::new(parts.into()), terms: OnceLock::new() }),
         }
     }
 

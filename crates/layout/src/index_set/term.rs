@@ -1,8 +1,7 @@
 //! One progression of runs, and what two have in common.
 
-use super::{IndexSet, Kept};
 use crate::counted::look;
-use crate::ordered::{Entry, Part};
+use crate::ordered::{Enumerated, Spanned};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -91,7 +90,7 @@ impl Term {
     }
 
     /// The part inside `low..high`, which meets `start..end`: a first run that is cut, whole runs, a last run that is cut.
-    fn clip(&self, low: u64, high: u64) -> [Option<Term>; 3] {
+    pub(super) fn clip(&self, low: u64, high: u64) -> [Option<Term>; 3] {
         let run = |i: u64| self.start + i * self.step;
         let reach = high - 1 - self.start;
         let last = if self.count == 1 { 0 } else { (reach / self.step).min(self.count - 1) };
@@ -115,17 +114,6 @@ impl Term {
 
     fn clip_into(&self, low: u64, high: u64, out: &mut Terms) {
         out.extend(self.clip(low, high).into_iter().flatten());
-    }
-
-    /// As a set, the part inside `low..high`, which meets `start..end`.
-    pub(super) fn clipped(&self, low: u64, high: u64) -> IndexSet {
-        match self.clip(low, high) {
-            [None, None, None] => IndexSet::empty(),
-            [Some(term), None, None] | [None, Some(term), None] | [None, None, Some(term)] => {
-                IndexSet(Kept::One(Term::new(term.start, term.len, term.step, term.count)))
-            }
-            parts => IndexSet::of_terms(&mut parts.into_iter().flatten().collect::<Terms>()),
-        }
     }
 
     /// Its runs that meet the hull of another term, which meets that of this one.
@@ -177,7 +165,7 @@ impl Term {
     }
 }
 
-impl Entry for Term {
+impl Spanned for Term {
     fn first(&self) -> u64 {
         self.start
     }
@@ -187,7 +175,7 @@ impl Entry for Term {
     }
 }
 
-impl Part for Term {
+impl Enumerated for Term {
     fn elements(&self) -> u64 {
         Term::elements(self)
     }

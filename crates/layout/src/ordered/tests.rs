@@ -101,7 +101,7 @@ fn sets_of_many_parts_say_what_their_elements_say() {
     let (mut many, mut woven) = (0, 0);
     for _ in 0..3000 {
         let (set, all) = some_set(&mut random);
-        many += u32::from(set.terms().len() > super::FEW);
+        many += u32::from(set.terms().len() > 3);
         woven += u32::from(set.terms().windows(2).any(|pair| pair[1].start < pair[0].end()));
         assert_eq!(indices(&set), all.iter().copied().collect::<Vec<_>>());
         assert_eq!(set.len(), all.len() as u64);
