@@ -10,7 +10,7 @@ pub(crate) fn along(piece: &Region, d: usize) -> (u64, u64) {
 
 /// Pieces in bundles, parted along one dimension or another where none of them reaches over: only pieces of one bundle may
 /// meet. Boxes of a grid are parted into single ones by as many sorts as there are dimensions.
-pub(crate) fn bundles<'a, T>(pieces: Vec<&'a T>, region: impl Fn(&T) -> &Region) -> Vec<Vec<&'a T>> {
+pub(crate) fn bundles<T>(pieces: Vec<&T>, region: impl Fn(&T) -> &Region) -> Vec<Vec<&T>> {
     let ndim = pieces.first().map_or(0, |piece| region(piece).ndim());
     let (mut apart, mut bundles) = (Vec::new(), vec![pieces]);
     while let Some(bundle) = bundles.pop() {

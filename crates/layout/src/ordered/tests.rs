@@ -258,7 +258,8 @@ fn map_of(runs: &[(u64, u64)], unit: u64) {
 /// halving.
 #[test]
 fn costs_of_lists_follow_their_elements() {
-    let lists: [(&str, fn(&mut fastrand::Rng, u64)); 6] = [
+    type Work = fn(&mut fastrand::Rng, u64);
+    let lists: [(&str, Work); 6] = [
         ("a map in random order, one unit", |random, n| map_of(&shuffled(random, n), 1 << 40)),
         ("a map in random order, units of 64", |random, n| map_of(&shuffled(random, n), 64)),
         ("runs of 4 in random order", |random, n| {
