@@ -75,7 +75,8 @@ impl Facts {
             }
             let (first, second, region) = overlapping(met)?;
             let at = region.dims.iter().map(|set| set.hull().map_or(0, |(low, _)| low)).collect();
-            Some(Overlap { array: rounds.units().unit(unit).array, ranks: (first.rank, second.rank), at })
+            let ranks = (first.rank.min(second.rank), first.rank.max(second.rank));
+            Some(Overlap { array: rounds.units().unit(unit).array, ranks, at })
         })
     }
 }
