@@ -1,7 +1,7 @@
 //! Distributions.
 
 use hyperslab::binding::tuple;
-use hyperslab::{Dim, IndexSet, Ownership};
+use hyperslab::{Dim, IndexSet, Ownership, RunList};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Pieces {
                 lengths.len()
             )));
         }
-        Ok(Pieces(Ownership::Runs { shape, runs: starts.into_iter().zip(lengths).collect() }.into()))
+        Ok(Pieces(Ownership::Runs(RunList::new(shape, starts.into_iter().zip(lengths).collect())).into()))
     }
 }
 

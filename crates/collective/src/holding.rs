@@ -1,17 +1,15 @@
 //! How ranks hold an array: by a distribution, or each rank in pieces of its own.
 
 use crate::array::{LocalArray, check_ranks};
-use hyperslab_layout::mesh::{unravel, volume};
-use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Layer, Region, View, dense_strides, layers, tuple};
+use crate::runs::{LAYERS_MAX, RunList};
+use hyperslab_layout::mesh::volume;
+use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Region, View, dense_strides, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Mine, Spread, TransferArray};
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-
-/// Layers that a list of runs may need: how often a reader may name one element.
-const LAYERS_MAX: usize = 64;
 
 /// How the ranks hold an array, or a section of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,12 +25,7 @@ pub enum Ownership {
     },
     /// Element by element: runs of the global array, in row-major order of its elements, lie one after another in one
     /// array of one dimension (maps of degrees of freedom as in PIO, offsets and lengths as in Galley).
-    Runs {
-        /// Global shape, the same on all ranks.
-        shape: Vec<u64>,
-        /// First element and length of each run.
-        runs: Vec<(u64, u64)>,
-    },
+    Runs(RunList),
     /// Elements of something of one dimension whose extent nobody knows yet, as the bytes of a file: this rank holds these, in
     /// rising order, as the elements of one array of any shape in row-major order. They are a nest, as a box of several
     /// dimensions is that lies in a file (views of MPI-IO).
@@ -51,7 +44,7 @@ impl fmt::Display for Ownership {
             Ownership::Regular(distribution) => distribution.fmt(f),
             // Ranks compare this text: what is a rank's own is not in it.
             Ownership::Stretch(_) => f.write_str("elements of each rank's own"),
-            Ownership::Boxes { .. } | Ownership::Runs { .. } => {
+            Ownership::Boxes { .. } | Ownership::Runs(_) => {
                 write!(f, "{} in pieces of each rank's own", tuple(self.shape()))
             }
         }
@@ -160,7 +153,8 @@ impl Ownership {
     pub fn shape(&self) -> &[u64] {
         match self {
             Ownership::Regular(distribution) => distribution.shape(),
-            Ownership::Boxes { shape, .. } | Ownership::Runs { shape, .. } => shape,
+            Ownership::Boxes { shape, .. } => shape,
+            Ownership::Runs(list) => list.shape(),
             // Not known.
             Ownership::Stretch(_) => &[0],
         }
@@ -170,7 +164,7 @@ impl Ownership {
     pub fn arrays(&self) -> usize {
         match self {
             Ownership::Boxes { boxes, .. } => boxes.len(),
-            Ownership::Regular(_) | Ownership::Runs { .. } | Ownership::Stretch(_) => 1,
+            Ownership::Regular(_) | Ownership::Runs(_) | Ownership::Stretch(_) => 1,
         }
     }
 
@@ -198,7 +192,7 @@ impl Ownership {
                 boxes.iter().map(|b| b.iter().map(|(low, high)| high.saturating_sub(*low)).collect()).collect()
             }
             Ownership::Stretch(set) => vec![vec![set.len()]],
-            Ownership::Runs { runs, .. } => vec![vec![runs.iter().map(|run| run.1).fold(0, u64::saturating_add)]],
+            Ownership::Runs(list) => vec![vec![list.elements()]],
         }
     }
 
@@ -227,9 +221,10 @@ impl Ownership {
                 Ok(())
             }
             Ownership::Stretch(_) => Ok(()),
-            Ownership::Runs { shape, runs } => {
-                let elements = volume(shape).unwrap_or(u64::MAX);
-                let beyond = runs.iter().find(|(start, len)| start.checked_add(*len).is_none_or(|end| end > elements));
+            Ownership::Runs(list) => {
+                let elements = volume(list.shape()).unwrap_or(u64::MAX);
+                let beyond =
+                    list.runs().iter().find(|(start, len)| start.checked_add(*len).is_none_or(|end| end > elements));
                 match beyond {
                     Some((start, len)) => {
                         let what = format!("the run of {len} elements from element {start}");
@@ -279,7 +274,7 @@ impl Ownership {
                 let full = boxes.iter().zip(arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
-            Ownership::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
+            Ownership::Runs(list) => run_parts(name, list, &arrays[0]),
             Ownership::Regular(_) | Ownership::Stretch(_) => unreachable!("one array was given"),
         }
     }
@@ -306,7 +301,7 @@ impl Ownership {
                 let full = boxes.iter().zip(&arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
-            Ownership::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
+            Ownership::Runs(list) => run_parts(name, list, &arrays[0]),
             Ownership::Stretch(set) => stretch_part(name, set, &arrays[0], rank).map(|part| vec![part]),
         }
     }
@@ -380,89 +375,19 @@ fn box_part(bounds: &[(u64, u64)], array: &LocalArray) -> Part {
     Part { exposed: Exposed { memory: array.memory.clone(), view: Arc::new(view) }, region: Some(region) }
 }
 
-/// Runs of one row of the global array: column, length, and position in memory.
-type Row = Vec<(u64, u64, u64)>;
-
-/// Rows that follow each other, hold the same columns, and lie at equal distances in memory.
-struct Rows {
-    first: u64,
-    count: u64,
-    /// Of the first row, relative to `at`.
-    runs: Row,
-    at: u64,
-    step: i64,
-}
-
-/// Runs of an array of several dimensions: cut at the ends of rows, and joined again where rows are alike.
-fn run_parts(name: &str, shape: &[u64], runs: &[(u64, u64)], array: &LocalArray) -> Result<Vec<Part>, Fault> {
+/// Runs, and the array that holds them one after the other.
+fn run_parts(name: &str, list: &RunList, array: &LocalArray) -> Result<Vec<Part>, Fault> {
     let unfit = || {
         let text = format!("the runs of '{name}' name an element more than {LAYERS_MAX} times, or reach too far");
         Fault::new(FaultKind::Invalid, text).hint("read each element once and copy it where it is needed")
     };
     let stride = array.strides.first().copied().unwrap_or(0);
-    let Some((&columns, outer)) = shape.split_last() else {
-        // An array without dimensions has one element; a reader may name it several times.
-        let named = runs.iter().map(|run| run.1).sum::<u64>();
-        let held = |at: u64| {
-            let offset = array.offset + at as i64 * stride;
-            box_part(&[], &LocalArray { shape: Vec::new(), strides: Vec::new(), offset, ..array.clone() })
-        };
-        return if named > LAYERS_MAX as u64 { Err(unfit()) } else { Ok((0..named).map(held).collect()) };
+    let placed = list.placed((array.offset, stride, array.element)).ok_or_else(unfit)?;
+    let part = |(region, view)| {
+        let exposed = Exposed { memory: array.memory.clone(), view: Arc::new(view) };
+        Part { exposed, region: Some(region) }
     };
-    let mut parts = Vec::new();
-    for rows in alike(rows_of(runs, columns), outer.last().copied().unwrap_or(1)) {
-        for Layer { set, axis } in layers(rows.runs.iter().copied(), LAYERS_MAX).ok_or_else(unfit)? {
-            let mut dims: Vec<IndexSet> =
-                unravel(rows.first, outer).into_iter().map(|i| IndexSet::range(i, i + 1)).collect();
-            let mut axes: Vec<_> = dims.iter().map(|set| (Axis::Owned(set.clone()), 0)).collect();
-            if let (Some(dim), Some(axis)) = (dims.last_mut(), axes.last_mut()) {
-                let low = dim.hull().map_or(0, |(low, _)| low);
-                *dim = IndexSet::range(low, low + rows.count);
-                *axis = (Axis::Owned(dim.clone()), rows.step * stride);
-            }
-            dims.push(set);
-            axes.push((axis, stride));
-            let view = View { base: array.offset + rows.at as i64 * stride, axes, element: array.element };
-            let exposed = Exposed { memory: array.memory.clone(), view: Arc::new(view) };
-            parts.push(Part { exposed, region: Some(Region { dims: dims.into_iter().collect() }) });
-        }
-    }
-    Ok(parts)
-}
-
-/// Runs by row.
-fn rows_of(runs: &[(u64, u64)], columns: u64) -> BTreeMap<u64, Row> {
-    let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
-    let mut at = 0;
-    for &(mut start, mut len) in runs {
-        while len > 0 {
-            let (row, column) = (start / columns, start % columns);
-            let here = len.min(columns - column);
-            rows.entry(row).or_default().push((column, here, at));
-            (start, len, at) = (start + here, len - here, at + here);
-        }
-    }
-    rows
-}
-
-/// Joins neighbouring rows of one plane that are alike.
-fn alike(rows: BTreeMap<u64, Row>, plane: u64) -> Vec<Rows> {
-    let mut all: Vec<Rows> = Vec::new();
-    for (row, mut runs) in rows {
-        let at = runs[0].2;
-        runs.iter_mut().for_each(|run| run.2 = run.2.wrapping_sub(at));
-        let last = all
-            .last_mut()
-            .filter(|last| last.first + last.count == row && !row.is_multiple_of(plane.max(1)) && last.runs == runs);
-        match last {
-            Some(last) if last.count == 1 || last.at as i64 + last.count as i64 * last.step == at as i64 => {
-                last.step = if last.count == 1 { at as i64 - last.at as i64 } else { last.step };
-                last.count += 1;
-            }
-            _ => all.push(Rows { first: row, count: 1, runs, at, step: 0 }),
-        }
-    }
-    all
+    Ok(placed.into_iter().map(part).collect())
 }
 
 #[cfg(test)]
@@ -517,7 +442,7 @@ mod tests {
             let mut expected: Vec<(u64, i64)> =
                 named.enumerate().map(|(at, element)| (element, array.offset + at as i64 * stride)).collect();
             expected.sort_unstable();
-            let holding = Ownership::Runs { shape: shape.clone(), runs: runs.clone() };
+            let holding = Ownership::Runs(RunList::new(shape.clone(), runs.clone()));
             let parts = holding.expose("rho", &[array], (0, 1)).unwrap();
             assert_eq!(exposed(&parts, &shape), expected, "{shape:?} {runs:?}");
         }
@@ -527,7 +452,7 @@ mod tests {
     fn runs_of_a_regular_box_are_one_part() {
         // Rows 2 to 5 of 10, columns 3 to 6 of 8.
         let runs: Vec<(u64, u64)> = (2..6).map(|row| (row * 8 + 3, 4)).collect();
-        let holding = Ownership::Runs { shape: vec![10, 8], runs };
+        let holding = Ownership::Runs(RunList::new(vec![10, 8], runs));
         let parts = holding.expose("rho", &[local(16, 4)], (0, 1)).unwrap();
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].region, Some(Region::boxed(&[2, 3], &[6, 7])));
@@ -535,7 +460,7 @@ mod tests {
 
     #[test]
     fn what_is_named_too_often_is_refused() {
-        let holding = Ownership::Runs { shape: vec![10], runs: vec![(3, 1); LAYERS_MAX + 1] };
+        let holding = Ownership::Runs(RunList::new(vec![10], vec![(3, 1); LAYERS_MAX + 1]));
         let refused = holding.expose("rho", &[local(LAYERS_MAX as u64 + 1, 4)], (0, 1)).unwrap_err();
         assert!(refused.text().contains("name an element more than 64 times"), "{refused}");
     }

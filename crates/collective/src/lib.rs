@@ -32,6 +32,7 @@ mod preparing;
 mod repeats;
 mod report;
 mod request;
+mod runs;
 pub mod served;
 mod settling;
 mod target;
@@ -49,6 +50,7 @@ pub use moving::Moving;
 pub use repeats::Repeats;
 pub use report::{Measured, Report};
 pub use request::{ArrayRequest, Selected, checked_section};
+pub use runs::RunList;
 pub use target::{Each, InMemory, Target};
 pub use typed::Element;
 

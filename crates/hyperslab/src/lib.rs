@@ -108,7 +108,7 @@ pub use file::netcdf::NetcdfOptions;
 pub use file::step::FileStep;
 pub use file::{Contents, File, FileArray, StoredUnits, Unread};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
-pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, natural_chunks};
+pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, RunList, natural_chunks};
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value};

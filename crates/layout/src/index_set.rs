@@ -11,174 +11,14 @@
 //! What a box of several dimensions is in a file of one repeats at several levels; see [`Nested`].
 
 mod nested;
+mod term;
 
+use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use nested::Nests;
 pub use nested::{Level, Nested};
-use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// Terms on their way into a set: mostly a few, which then need no allocation.
-pub(crate) type Terms = SmallVec<[Term; 4]>;
-
-/// A progression of runs: indices `start + i*step + j` for `0 <= i < count`, `0 <= j < len`.
-///
-/// Runs do not overlap (`step >= len` when `count > 1`) and neither `len` nor `count` is 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Term {
-    /// First index.
-    pub start: u64,
-    /// Indices in one run.
-    pub len: u64,
-    /// Distance between the starts of two runs.
-    pub step: u64,
-    /// Number of runs.
-    pub count: u64,
-}
-
-impl Term {
-    /// The single run `low..high`; `None` when it is empty.
-    pub fn run(low: u64, high: u64) -> Option<Term> {
-        (high > low).then(|| Term { start: low, len: high - low, step: high - low, count: 1 })
-    }
-
-    fn new(start: u64, len: u64, step: u64, count: u64) -> Term {
-        if count == 1 || len == step {
-            Term { start, len: len * count, step: len * count, count: 1 }
-        } else {
-            Term { start, len, step, count }
-        }
-    }
-
-    /// Number of indices.
-    pub fn elements(&self) -> u64 {
-        self.len * self.count
-    }
-
-    /// One past the last index.
-    pub fn end(&self) -> u64 {
-        self.start + (self.count - 1) * self.step + self.len
-    }
-
-    /// How many of its indices are below `index`.
-    fn below(&self, index: u64) -> u64 {
-        if index <= self.start {
-            return 0;
-        }
-        let offset = index - self.start;
-        if self.count == 1 {
-            return offset.min(self.len);
-        }
-        let whole = offset / self.step;
-        if whole >= self.count { self.elements() } else { whole * self.len + (offset % self.step).min(self.len) }
-    }
-
-    /// Its lowest index that is at least `index`.
-    fn at_or_after(&self, index: u64) -> Option<u64> {
-        if index <= self.start {
-            return Some(self.start);
-        }
-        let offset = index - self.start;
-        let (run, inside) = if self.count == 1 { (0, offset) } else { (offset / self.step, offset % self.step) };
-        if inside < self.len && run < self.count {
-            return Some(index);
-        }
-        (run + 1 < self.count).then(|| self.start + (run + 1) * self.step)
-    }
-
-    /// Pushes the intersection of two terms, as terms that each lie inside one repetition pattern of both.
-    pub(crate) fn intersect_into(&self, other: &Term, out: &mut Terms) {
-        if self.start >= other.end() || other.start >= self.end() {
-            return;
-        }
-        match (self.count, other.count) {
-            (_, 1) => self.clip_into(other.start, other.end(), out),
-            (1, _) => other.clip_into(self.start, self.end(), out),
-            _ => self.interleave_into(other, out),
-        }
-    }
-
-    /// The part inside `low..high`, which meets `start..end`: a first run that is cut, whole runs, a last run that is cut.
-    fn clip(&self, low: u64, high: u64) -> [Option<Term>; 3] {
-        let run = |i: u64| self.start + i * self.step;
-        let reach = high - 1 - self.start;
-        let last = if self.count == 1 { 0 } else { (reach / self.step).min(self.count - 1) };
-        let (mut head, mut first) = (None, 0);
-        if low > self.start {
-            first = if self.count == 1 { 0 } else { (low - self.start) / self.step };
-            if low > run(first) {
-                head = Term::run(low, (run(first) + self.len).min(high));
-                first += 1;
-            }
-        }
-        if first > last {
-            return [head, None, None];
-        }
-        let tail = if run(last) + self.len > high { Term::run(run(last), high) } else { None };
-        let whole = last + 1 - first - u64::from(tail.is_some());
-        let step = if whole == 1 { self.len } else { self.step };
-        let middle = (whole > 0).then(|| Term { start: run(first), len: self.len, step, count: whole });
-        [head, middle, tail]
-    }
-
-    fn clip_into(&self, low: u64, high: u64, out: &mut Terms) {
-        out.extend(self.clip(low, high).into_iter().flatten());
-    }
-
-    /// As a set, the part inside `low..high`, which meets `start..end`.
-    fn clipped(&self, low: u64, high: u64) -> IndexSet {
-        match self.clip(low, high) {
-            [None, None, None] => IndexSet::empty(),
-            [Some(term), None, None] | [None, Some(term), None] | [None, None, Some(term)] => {
-                IndexSet(Kept::One(Term::new(term.start, term.len, term.step, term.count)))
-            }
-            parts => IndexSet::of_terms(&mut parts.into_iter().flatten().collect::<Terms>()),
-        }
-    }
-
-    /// Both repeat: each pair of runs that meets does so again after the least common multiple of the steps.
-    fn interleave_into(&self, other: &Term, out: &mut Terms) {
-        let common = lcm(self.step, other.step);
-        // Repetitions after which the pattern of meetings starts again, on each side.
-        let every = common.map_or(u64::MAX, |l| l / self.step);
-        let other_every = common.map_or(u64::MAX, |l| l / other.step);
-        for i in 0..self.count {
-            let (low, high) = (self.start + i * self.step, self.start + i * self.step + self.len);
-            if high <= other.start || low >= other.end() {
-                continue;
-            }
-            let first =
-                if low < other.start + other.len { 0 } else { (low - other.start - other.len) / other.step + 1 };
-            let last = ((high - 1 - other.start) / other.step).min(other.count - 1);
-            for j in first..=last.min(other.count - 1) {
-                // A meeting is listed once, at its earliest repetition.
-                if i >= every && j >= other_every {
-                    continue;
-                }
-                let start = other.start + j * other.step;
-                let (a, b) = (low.max(start), high.min(start + other.len));
-                if a >= b {
-                    continue;
-                }
-                let again = ((self.count - 1 - i) / every).min((other.count - 1 - j) / other_every);
-                let count = again + 1;
-                let step = if count == 1 { b - a } else { common.expect("a repeated meeting has a period") };
-                out.push(Term { start: a, len: b - a, step, count });
-            }
-            // Past one period on this side, only meetings with the other side's first period can be new.
-            if i >= every && low > other.start + other_every.saturating_mul(other.step) {
-                break;
-            }
-        }
-    }
-}
-
-fn lcm(a: u64, b: u64) -> Option<u64> {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    (a / x).checked_mul(b)
-}
+pub use term::Term;
+pub(crate) use term::Terms;
 
 /// Disjoint terms, sorted by their first index; runs of a term that touch are one run. One term, as nearly always, is
 /// held in place; more are shared by all copies of the set.
@@ -193,11 +33,7 @@ enum Kept {
 /// What takes more than one term.
 #[derive(PartialEq, Eq, Hash, Debug)]
 enum Several {
-    Terms {
-        terms: Box<[Term]>,
-        /// Whether some term begins before the one before it ends.
-        woven: bool,
-    },
+    Terms(Sorted<Term>),
     /// Runs that repeat at several levels.
     Nested(Nests),
 }
@@ -205,13 +41,9 @@ enum Several {
 impl Several {
     fn terms(&self) -> &[Term] {
         match self {
-            Several::Terms { terms, .. } => terms,
+            Several::Terms(list) => list.entries(),
             Several::Nested(nests) => nests.terms(),
         }
-    }
-
-    fn is_woven(&self) -> bool {
-        matches!(self, Several::Terms { woven: true, .. })
     }
 }
 
@@ -219,7 +51,28 @@ impl Several {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct IndexSet(Kept);
 
+/// What tells sets apart without looking at all of their parts: copies of a set have the same. Sets that are alive at the
+/// same time and have the same are equal; equal ones that were made apart may differ in it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SetId {
+    /// No index.
+    Empty,
+    /// One term.
+    Term(Term),
+    /// More, which all copies share.
+    List(usize),
+}
+
 impl IndexSet {
+    /// What tells it apart from others.
+    pub fn id(&self) -> SetId {
+        match &self.0 {
+            Kept::None => SetId::Empty,
+            Kept::One(term) => SetId::Term(*term),
+            Kept::Several(several) => SetId::List(Arc::as_ptr(several).addr()),
+        }
+    }
+
     /// The set without indices.
     pub fn empty() -> IndexSet {
         IndexSet::default()
@@ -235,10 +88,7 @@ impl IndexSet {
         IndexSet(match terms {
             [] => Kept::None,
             [term] => Kept::One(*term),
-            _ => {
-                let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
-                Kept::Several(Arc::new(Several::Terms { terms: (&*terms).into(), woven }))
-            }
+            _ => Kept::Several(Arc::new(Several::Terms(Sorted::new((&*terms).into())))),
         })
     }
 
@@ -332,7 +182,18 @@ impl IndexSet {
         if step == len {
             return IndexSet::range(start.max(low), high);
         }
-        Term { start, len, step, count: u64::MAX }.clipped(low, high)
+        IndexSet::clip(&Term { start, len, step, count: u64::MAX }, low, high)
+    }
+
+    /// The part of a term inside `low..high`, which meets its hull.
+    fn clip(term: &Term, low: u64, high: u64) -> IndexSet {
+        match term.clip(low, high) {
+            [None, None, None] => IndexSet::empty(),
+            [Some(term), None, None] | [None, Some(term), None] | [None, None, Some(term)] => {
+                IndexSet(Kept::One(Term::new(term.start, term.len, term.step, term.count)))
+            }
+            parts => IndexSet::of_terms(&mut parts.into_iter().flatten().collect::<Terms>()),
+        }
     }
 
     /// Its terms, sorted by first index. Of what repeats at several levels they are made when first asked for, one for each
@@ -354,7 +215,7 @@ impl IndexSet {
         match &self.0 {
             Kept::Several(several) => match &**several {
                 Several::Nested(nests) => Some(nests),
-                Several::Terms { .. } => None,
+                Several::Terms(_) => None,
             },
             Kept::None | Kept::One(_) => None,
         }
@@ -366,7 +227,7 @@ impl IndexSet {
             Kept::None => 0,
             Kept::One(term) => term.elements(),
             Kept::Several(several) => match &**several {
-                Several::Terms { terms, .. } => terms.iter().map(Term::elements).sum(),
+                Several::Terms(list) => list.elements(),
                 Several::Nested(nests) => nests.len(),
             },
         }
@@ -383,7 +244,7 @@ impl IndexSet {
             Kept::None => None,
             Kept::One(term) => Some((term.start, term.end())),
             Kept::Several(several) => match &**several {
-                Several::Terms { terms, .. } => Some((terms.first()?.start, terms.iter().map(Term::end).max()?)),
+                Several::Terms(list) => list.hull(),
                 Several::Nested(nests) => nests.hull(),
             },
         }
@@ -400,12 +261,18 @@ impl IndexSet {
 
     /// How many of its indices are below `index`: the local position of an index that it holds.
     pub fn below(&self, index: u64) -> u64 {
+        self.below_from(&mut Finger::default(), index)
+    }
+
+    /// The same, looked for from where the finger is.
+    #[inline]
+    pub(crate) fn below_from(&self, finger: &mut Finger, index: u64) -> u64 {
         match &self.0 {
             Kept::None => 0,
-            Kept::One(term) => term.below(index),
+            Kept::One(term) => term.count_below(index),
             Kept::Several(several) => match &**several {
-                Several::Terms { terms, .. } => terms.iter().map(|term| term.below(index)).sum(),
-                Several::Nested(nests) => nests.below(index),
+                Several::Terms(list) => list.below(finger, index),
+                Several::Nested(nests) => nests.below(finger, index),
             },
         }
     }
@@ -417,48 +284,41 @@ impl IndexSet {
 
     /// The index at local position `position`, counted in rising order.
     pub fn select(&self, position: u64) -> Option<u64> {
-        if let Some(nests) = self.nests() {
-            return nests.select(position);
+        match &self.0 {
+            Kept::None => None,
+            Kept::One(term) => (position < term.elements()).then(|| Enumerated::select(term, position)),
+            Kept::Several(several) => match &**several {
+                Several::Terms(list) => list.select(position),
+                Several::Nested(nests) => nests.select(position),
+            },
         }
-        if let [term] = self.terms() {
-            let inside = position < term.elements();
-            return inside.then(|| term.start + position / term.len * term.step + position % term.len);
-        }
-        let (mut low, mut high) = self.hull()?;
-        if position >= self.len() {
-            return None;
-        }
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if self.below(middle) <= position {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Some(low)
     }
 
-    /// Its terms that may have an index in `low..high`: all, unless it is known where each of many begins and ends.
-    fn near(&self, low: u64, high: u64) -> &[Term] {
-        let terms = self.terms();
-        if terms.len() < 4 || matches!(&self.0, Kept::Several(several) if several.is_woven()) {
-            return terms;
+    /// Its terms that may have an index in `low..high`, and a few others, looked for from where the finger is.
+    pub(crate) fn near(&self, finger: &mut Finger, low: u64, high: u64) -> &[Term] {
+        match &self.0 {
+            Kept::Several(several) if let Several::Terms(list) = &**several => list.near(finger, low, high),
+            _ => self.terms(),
         }
-        let from = terms.partition_point(|term| term.end() <= low);
-        let to = terms.partition_point(|term| term.start < high);
-        &terms[from..to.max(from)]
     }
 
     /// Indices in both.
     pub fn intersect(&self, other: &IndexSet) -> IndexSet {
+        if matches!(self.0, Kept::Several(_)) && self.id() == other.id() {
+            return self.clone();
+        }
         if self.nests().is_some() || other.nests().is_some() {
             return self.intersect_nests(other);
         }
+        self.intersect_terms(other)
+    }
+
+    /// The same term by term: each with those near it.
+    fn intersect_terms(&self, other: &IndexSet) -> IndexSet {
         let (few, many) = if self.terms().len() <= other.terms().len() { (self, other) } else { (other, self) };
-        let mut terms = Terms::new();
+        let (mut terms, mut finger) = (Terms::new(), Finger::default());
         for a in few.terms() {
-            for b in many.near(a.start, a.end()) {
+            for b in many.near(&mut finger, a.start, a.end()) {
                 a.intersect_into(b, &mut terms);
             }
         }
@@ -473,15 +333,7 @@ impl IndexSet {
         match (one.as_range(), two.as_range()) {
             (Some((low, high)), _) => two.within(low, high),
             (_, Some((low, high))) => one.within(low, high),
-            (None, None) => {
-                let mut terms = Terms::new();
-                for a in one.terms() {
-                    for b in two.near(a.start, a.end()) {
-                        a.intersect_into(b, &mut terms);
-                    }
-                }
-                IndexSet::of_terms(&mut terms)
-            }
+            (None, None) => one.intersect_terms(&two),
         }
     }
 
@@ -490,10 +342,13 @@ impl IndexSet {
         match &self.0 {
             Kept::One(term) if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
             Kept::One(term) if term.start >= low && term.end() <= high => self.clone(),
-            Kept::One(term) if term.start < high && term.end() > low && low < high => term.clipped(low, high),
+            Kept::One(term) if term.start < high && term.end() > low && low < high => IndexSet::clip(term, low, high),
             Kept::None | Kept::One(_) => IndexSet::empty(),
             Kept::Several(several) => match &**several {
-                Several::Terms { .. } => self.intersect(&IndexSet::range(low, high)),
+                Several::Terms(list) if list.hull().is_some_and(|(first, end)| low <= first && end <= high) => {
+                    self.clone()
+                }
+                Several::Terms(_) => self.intersect_terms(&IndexSet::range(low, high)),
                 Several::Nested(nests) => nests.within(low, high),
             },
         }
@@ -538,8 +393,11 @@ impl IndexSet {
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
         match self.nests() {
-            Some(nests) => low < high && nests.below(high) > nests.below(low),
-            None => low < high && self.near(low, high).iter().any(|term| term.below(high) > term.below(low)),
+            Some(nests) => low < high && nests.meets(low, high),
+            None => {
+                let near = || self.near(&mut Finger::default(), low, high).iter();
+                low < high && near().any(|term| term.count_below(high) > term.count_below(low))
+            }
         }
     }
 
@@ -547,8 +405,21 @@ impl IndexSet {
     pub fn at_or_after(&self, index: u64) -> Option<u64> {
         match &self.0 {
             Kept::One(term) => term.at_or_after(index),
-            Kept::Several(several) if let Several::Nested(nests) = &**several => nests.select(nests.below(index)),
-            _ => self.near(index, u64::MAX).iter().filter_map(|term| term.at_or_after(index)).min(),
+            Kept::None => None,
+            Kept::Several(several) => match &**several {
+                Several::Terms(list) => {
+                    // Behind one that begins later than what was found, all do.
+                    let mut lowest = u64::MAX;
+                    for term in list.near(&mut Finger::default(), index, u64::MAX) {
+                        if term.start >= lowest {
+                            break;
+                        }
+                        lowest = term.at_or_after(index).map_or(lowest, |found| found.min(lowest));
+                    }
+                    (lowest < u64::MAX).then_some(lowest)
+                }
+                Several::Nested(nests) => nests.at_or_after(index),
+            },
         }
     }
 

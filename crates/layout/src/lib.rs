@@ -1,11 +1,12 @@
 //! WHERE elements are: shapes, meshes, distributions, sections, and their intersections as products of index sets.
 //!
 //! Everything here is pure and in closed form: cost depends on the number of dimensions and of repeating patterns,
-//! never on the number of elements or ranks.
+//! never on the number of elements or ranks. Where nothing repeats there are lists (`ordered.rs`), which are searched.
 #![forbid(unsafe_code)]
 
 mod chunking;
 mod codec;
+pub mod counted;
 mod distribution;
 mod element;
 mod holdings;
@@ -14,6 +15,7 @@ mod listing;
 pub mod mesh;
 mod nest;
 mod opaque;
+mod ordered;
 mod policies;
 pub mod quantity;
 pub mod reach;
@@ -28,7 +30,7 @@ pub use codec::{Codec, CodecError, ShardIndex, Stretch};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;
-pub use index_set::{IndexSet, Level, Nested, Term};
+pub use index_set::{IndexSet, Level, Nested, SetId, Term};
 pub use listing::{Layer, layers};
 pub use nest::{Loop, Loops, Nest};
 pub use opaque::Opaque;

@@ -47,9 +47,12 @@ pub fn layers(runs: impl IntoIterator<Item = (u64, u64, u64)>, most: usize) -> O
 
 impl Layer {
     fn of(list: Vec<Listed>) -> Option<Layer> {
-        let mut terms: Vec<Term> = list.iter().map(|entry| entry.term).collect();
-        let set = IndexSet::of_terms(&mut terms);
-        Some(Layer { set, axis: Axis::Listed(list.into()) })
+        let runs = list.iter().flat_map(|Listed { term, .. }| {
+            let Term { start, len, step, count } = *term;
+            (0..count).map(move |number| (start + number * step, len))
+        });
+        // What touches in the index space is one run there, wherever it lies in memory.
+        Some(Layer { set: IndexSet::of_runs(runs)?, axis: Axis::Listed(list.into()) })
     }
 }
 

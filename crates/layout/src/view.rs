@@ -5,6 +5,7 @@
 //! data in this project is a walk over one region in two views.
 
 use crate::index_set::{Term, Terms};
+use crate::ordered::{Finger, Spanned};
 use crate::{ElementType, IndexSet, Loop, Loops, Nest, Region, Triplet};
 use std::sync::Arc;
 
@@ -33,20 +34,25 @@ pub enum Axis {
     Listed(Arc<[Listed]>),
 }
 
-/// The entries of a list that may hold an index in `low..high`.
-fn near(list: &[Listed], low: u64, high: u64) -> &[Listed] {
-    let from = list.partition_point(|entry| entry.term.end() <= low);
-    let to = list.partition_point(|entry| entry.term.start < high);
-    &list[from..to.max(from)]
+impl Spanned for Listed {
+    fn first(&self) -> u64 {
+        self.term.start
+    }
+
+    fn end(&self) -> u64 {
+        self.term.end()
+    }
 }
 
 /// Cuts terms where a set of held indices ends or has gaps.
 fn cut_as_held(set: &IndexSet, terms: &Terms, out: &mut Terms) {
+    let mut finger = Finger::default();
     for term in terms {
         if set.repeats_at_levels() {
             set.within(term.start, term.end()).terms().iter().for_each(|held| term.intersect_into(held, out));
         } else {
-            set.terms().iter().for_each(|held| term.intersect_into(held, out));
+            let near = set.near(&mut finger, term.start, term.end());
+            near.iter().for_each(|held| term.intersect_into(held, out));
         }
     }
 }
@@ -63,14 +69,14 @@ fn folded(mut position: u64, dims: &[(u64, i64)]) -> i64 {
 }
 
 /// Cuts a term of held indices so that each run lies in one row of the memory, and all runs at equal distances.
-fn fold(set: &IndexSet, dims: &[(u64, i64)], term: &Term, out: &mut Terms) {
+fn fold((set, finger): (&IndexSet, &mut Finger), dims: &[(u64, i64)], term: &Term, out: &mut Terms) {
     let Some((&(row, _), outer)) = dims.split_last() else {
         out.push(*term);
         return;
     };
     let rows = outer.last().map_or(u64::MAX, |slower| slower.0);
-    let first = set.below(term.start);
-    let packed = set.below(term.end() - 1) + 1 - first == term.elements();
+    let first = set.below_from(finger, term.start);
+    let packed = set.below_from(finger, term.end() - 1) + 1 - first == term.elements();
     let in_one_row = first % row + term.elements() <= row;
     let rows_in_turn = term.len == row && first.is_multiple_of(row) && first / row % rows + term.count <= rows;
     if packed && (in_one_row || rows_in_turn) {
@@ -79,7 +85,7 @@ fn fold(set: &IndexSet, dims: &[(u64, i64)], term: &Term, out: &mut Terms) {
     }
     for run in 0..term.count {
         let (mut index, end) = (term.start + run * term.step, term.start + run * term.step + term.len);
-        let mut position = set.below(index);
+        let mut position = set.below_from(finger, index);
         while index < end {
             // What is left of a row, or as many whole rows as follow each other.
             let (inside, number) = (position % row, position / row % rows);
@@ -98,12 +104,13 @@ fn fold(set: &IndexSet, dims: &[(u64, i64)], term: &Term, out: &mut Terms) {
 }
 
 impl Axis {
-    fn position(&self, index: u64) -> i64 {
+    /// Where an index lies, looked for from where the finger is.
+    fn position(&self, finger: &mut Finger, index: u64) -> i64 {
         match self {
-            Axis::Owned(set) => set.below(index) as i64,
-            Axis::Folded(set, dims) => folded(set.below(index), dims),
+            Axis::Owned(set) => set.below_from(finger, index) as i64,
+            Axis::Folded(set, dims) => folded(set.below_from(finger, index), dims),
             Axis::Selected(triplet, origin) => triplet.select(index) as i64 - *origin as i64,
-            Axis::Listed(list) => near(list, index, index + 1).first().map_or(0, |entry| {
+            Axis::Listed(list) => finger.near(list, index, index + 1).first().map_or(0, |entry| {
                 let offset = index.saturating_sub(entry.term.start);
                 entry.at + (offset / entry.term.step) as i64 * entry.at_step + (offset % entry.term.step) as i64
             }),
@@ -112,7 +119,7 @@ impl Axis {
 
     /// Cuts terms so that positions are affine inside each run, and, where possible, from run to run.
     fn cut(&self, terms: Terms) -> Terms {
-        let mut out = Terms::new();
+        let (mut out, mut finger) = (Terms::new(), Finger::default());
         match self {
             Axis::Owned(set) => {
                 cut_as_held(set, &terms, &mut out);
@@ -120,12 +127,14 @@ impl Axis {
             }
             Axis::Folded(set, dims) => {
                 cut_as_held(set, &terms, &mut out);
-                std::mem::take(&mut out).iter().for_each(|term| fold(set, dims, term, &mut out));
+                let cut = std::mem::take(&mut out);
+                cut.iter().for_each(|term| fold((set, &mut finger), dims, term, &mut out));
                 out
             }
             Axis::Listed(list) => {
                 for term in &terms {
-                    near(list, term.start, term.end()).iter().for_each(|e| term.intersect_into(&e.term, &mut out));
+                    let near = finger.near(list, term.start, term.end());
+                    near.iter().for_each(|entry| term.intersect_into(&entry.term, &mut out));
                 }
                 out
             }
@@ -148,14 +157,15 @@ impl Axis {
     }
 
     /// Step of the position from one run of `term` to the next, when it is the same for all runs.
-    fn stride(&self, term: &Term) -> Option<i64> {
+    fn stride(&self, finger: &mut Finger, term: &Term) -> Option<i64> {
         let regular = match self {
             Axis::Owned(set) => {
                 // Of what repeats at several levels, a term lies in one part.
                 let near = if set.repeats_at_levels() { &set.within(term.start, term.end()) } else { set };
-                let mut repeating = near.terms().iter().filter(|held| held.count > 1);
+                let near = near.near(finger, term.start, term.end());
+                let mut repeating = near.iter().filter(|held| held.count > 1);
                 match (repeating.next(), repeating.next()) {
-                    (None, _) => near.terms().len() <= 1,
+                    (None, _) => near.len() <= 1,
                     (Some(held), None) => term.step.is_multiple_of(held.step),
                     _ => false,
                 }
@@ -163,12 +173,12 @@ impl Axis {
             // It was cut so.
             Axis::Folded(..) => true,
             Axis::Selected(t, _) => t.block == 1 || t.count <= 1 || term.step.is_multiple_of(t.block),
-            Axis::Listed(list) => match near(list, term.start, term.end()) {
+            Axis::Listed(list) => match finger.near(list, term.start, term.end()) {
                 [entry] => entry.term.count == 1 || term.step.is_multiple_of(entry.term.step),
                 _ => false,
             },
         };
-        regular.then(|| self.position(term.start + term.step) - self.position(term.start))
+        regular.then(|| self.position(finger, term.start + term.step) - self.position(finger, term.start))
     }
 }
 
@@ -192,7 +202,13 @@ impl View {
 
     /// Address of one element \[B\].
     pub fn address(&self, index: &[u64]) -> i64 {
-        self.base + self.axes.iter().zip(index).map(|((axis, stride), &i)| axis.position(i) * stride).sum::<i64>()
+        self.base
+            + self
+                .axes
+                .iter()
+                .zip(index)
+                .map(|((axis, stride), &i)| axis.position(&mut Finger::default(), i) * stride)
+                .sum::<i64>()
     }
 }
 
@@ -219,13 +235,17 @@ struct Stretch {
 fn stretches(set: &IndexSet, (a, sa): &(Axis, i64), (b, sb): &(Axis, i64)) -> Vec<Stretch> {
     let cut = b.cut(a.cut(set.terms().into()));
     let mut out = Vec::with_capacity(cut.len());
+    let (mut of_a, mut of_b) = (Finger::default(), Finger::default());
     for term in cut {
         let inner = Loop { count: term.len, a: a.slope() * sa, b: b.slope() * sb };
-        let at =
-            |start: u64, outer: Loop| Stretch { a: a.position(start) * sa, b: b.position(start) * sb, outer, inner };
+        let strides = (term.count > 1).then(|| Some((a.stride(&mut of_a, &term)?, b.stride(&mut of_b, &term)?)));
+        let mut at = |start: u64, outer: Loop| {
+            let (a, b) = (a.position(&mut of_a, start) * sa, b.position(&mut of_b, start) * sb);
+            Stretch { a, b, outer, inner }
+        };
         if term.count == 1 {
             out.push(at(term.start, Loop { count: 1, a: 0, b: 0 }));
-        } else if let (Some(step_a), Some(step_b)) = (a.stride(&term), b.stride(&term)) {
+        } else if let Some(Some((step_a, step_b))) = strides {
             out.push(at(term.start, Loop { count: term.count, a: step_a * sa, b: step_b * sb }));
         } else {
             let single = Loop { count: 1, a: 0, b: 0 };

@@ -6,7 +6,7 @@
 
 use crate::transfer::{Spread, Transfer};
 use hyperslab_layout::{Object, Region};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One of a rank's own pieces.
@@ -68,14 +68,18 @@ impl Facts {
 
     /// Takes in what a rank told.
     pub fn hear(&mut self, from: u32, told: Told) {
-        let mut units: Vec<u64> = told.iter().map(|told| told.0).collect();
+        let mut mixed: BTreeSet<u64> = BTreeSet::new();
+        let order = |met: &Met| (met.rank, met.exposed);
         for (unit, exposed, region) in told {
-            self.met.entry(unit).or_default().push(Met { rank: from, exposed, region });
+            let (met, one) = (self.met.entry(unit).or_default(), Met { rank: from, exposed, region });
+            // Ranks are mostly heard in their order, and tell of their arrays in theirs.
+            if met.last().is_some_and(|last| order(last) > order(&one)) {
+                mixed.insert(unit);
+            }
+            met.push(one);
         }
-        units.sort_unstable();
-        units.dedup();
-        for unit in units {
-            self.met.entry(unit).or_default().sort_by_key(|met| (met.rank, met.exposed));
+        for unit in mixed {
+            self.met.entry(unit).or_default().sort_by_key(order);
         }
     }
 }

@@ -38,6 +38,7 @@
 //! `profile.rs` and `profile/` are the schema of machine profiles: what the simulator runs on.
 #![forbid(unsafe_code)]
 
+mod apart;
 mod beside;
 mod choose;
 mod emit;

@@ -1,11 +1,12 @@
 //! Telling: who must know of which pieces that no closed form describes, and what servers find when they hear of them.
 
+use crate::apart::{along, bundles};
 use crate::facts::{Facts, Met, Mine, Told};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
 use crate::transfer::{Direction, Transfer};
-use hyperslab_layout::{IndexSet, Overlapping, Region};
-use std::collections::{BTreeMap, BTreeSet};
+use hyperslab_layout::{IndexSet, Overlapping, Region, SetId};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Two pieces that have elements in common, where each element may be written once.
@@ -65,27 +66,41 @@ impl Facts {
             return None;
         }
         let rounds = Rounds::checking(transfer, parameters, 0);
+        // Hundreds of arrays may be held by the same lists.
+        let mut apart: HashSet<(usize, Vec<SetId>)> = HashSet::new();
         self.met.iter().find_map(|(&unit, met)| {
+            let ids = met.iter().flat_map(|met| met.region.dims.iter().map(IndexSet::id));
+            if !apart.insert((met.len(), ids.collect())) {
+                return None;
+            }
             let (first, second, region) = overlapping(met)?;
             let at = region.dims.iter().map(|set| set.hull().map_or(0, |(low, _)| low)).collect();
-            Some(Overlap { array: rounds.units().unit(unit).array, ranks: (first.rank, second.rank), at })
+            let ranks = (first.rank.min(second.rank), first.rank.max(second.rank));
+            Some(Overlap { array: rounds.units().unit(unit).array, ranks, at })
         })
     }
 }
 
-/// Two pieces of one unit that overlap, and where. Pieces are swept along the dimension in which they begin at the most
-/// different places, so that few that lie apart are compared.
+/// Two pieces of one unit that overlap, and where.
 fn overlapping(met: &[Met]) -> Option<(&Met, &Met, Region)> {
-    let hull = |met: &Met, d: usize| met.region.dims.get(d).and_then(IndexSet::hull).unwrap_or((0, 1));
-    let places = |d: usize| met.iter().map(|met| hull(met, d).0).collect::<BTreeSet<u64>>().len();
+    bundles(met.iter().collect(), |met| &met.region).into_iter().find_map(overlapping_in)
+}
+
+/// The same of those that may. They are swept along the dimension in which they begin at the most different places, so that
+/// few that lie apart are compared.
+fn overlapping_in(met: Vec<&Met>) -> Option<(&Met, &Met, Region)> {
+    if met.len() < 2 {
+        return None;
+    }
+    let places = |d: usize| met.iter().map(|met| along(&met.region, d).0).collect::<BTreeSet<u64>>().len();
     let d = (0..met.first()?.region.ndim()).rev().max_by_key(|&d| places(d)).unwrap_or(0);
-    let mut order: Vec<&Met> = met.iter().collect();
-    order.sort_by_key(|met| hull(met, d).0);
+    let mut order = met;
+    order.sort_by_key(|met| along(&met.region, d).0);
     let mut open: Vec<&Met> = Vec::new();
     for met in order {
-        let low = hull(met, d).0;
-        open.retain(|other| hull(other, d).1 > low);
-        for other in &open {
+        let low = along(&met.region, d).0;
+        open.retain(|other| along(&other.region, d).1 > low);
+        for &other in &open {
             let both = met.region.intersect(&other.region);
             if !both.is_empty() {
                 return Some((other, met, both));
@@ -94,4 +109,52 @@ fn overlapping(met: &[Met]) -> Option<(&Met, &Met, Region)> {
         open.push(met);
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::counted::looks;
+
+    /// All boxes of a grid with so many along each of three dimensions, in an order of no use, those of two ranks.
+    fn boxes(each: u64, at: impl Fn([u64; 3]) -> [u64; 3]) -> Vec<Met> {
+        let all = (0..each * each * each).map(|n| [n / each / each, n / each % each, n % each]);
+        let met = |(number, place): (u64, [u64; 3])| {
+            let low = at(place);
+            let region = Region::boxed(&low, &low.map(|low| low + 4));
+            Met { rank: (number % 2) as u32, exposed: number as u32, region }
+        };
+        let mut met: Vec<Met> = (0..).zip(all).map(met).collect();
+        fastrand::Rng::with_seed(each).shuffle(&mut met);
+        met
+    }
+
+    #[test]
+    fn boxes_that_lie_apart_are_not_compared_with_each_other() {
+        for each in [8, 16] {
+            for gap in [0, 3] {
+                let met = boxes(each, |place| place.map(|at| at * (4 + gap)));
+                let before = looks();
+                assert_eq!(overlapping(&met), None);
+                assert!(looks() - before <= met.len() as u64, "{} looks for {}", looks() - before, met.len());
+            }
+        }
+    }
+
+    #[test]
+    fn two_boxes_among_many_that_overlap_are_found() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for _ in 0..50 {
+            let (mut met, d) = (boxes(6, |place| place.map(|at| at * 4)), random.usize(0..3));
+            let moved = random.usize(0..met.len());
+            let low: Vec<u64> = (0..3).map(|d| along(&met[moved].region, d).0).collect();
+            let shift = |k: usize| if k == d { if low[d] > 0 { low[d] - 1 } else { 1 } } else { low[k] };
+            let low: Vec<u64> = (0..3).map(shift).collect();
+            met[moved].region = Region::boxed(&low, &low.iter().map(|low| low + 4).collect::<Vec<_>>());
+            let (one, other, both) = overlapping(&met).expect("one was pushed into its neighbour");
+            assert!(std::ptr::eq(one, &met[moved]) || std::ptr::eq(other, &met[moved]));
+            assert_eq!(both, one.region.intersect(&other.region));
+            assert!(!both.is_empty());
+        }
+    }
 }

@@ -4,6 +4,8 @@ use crate::neighbour::Identity;
 use crate::transport::Peek;
 use hyperslab_layout::{Axis, ByteOrder, ElementType, Kind, Listed, Opaque, Term, Triplet, View};
 use hyperslab_world::{Exposed, Reader, Writer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A datagram of the transport. All but signals belong to a transfer, whose number comes first.
 pub(crate) enum Letter {
@@ -125,11 +127,12 @@ pub(crate) fn element_from(bytes: &[u8]) -> Option<ElementType> {
 
 pub(crate) fn expose_bytes(identity: &Identity, arrays: &[Exposed]) -> Vec<u8> {
     let mut w = Writer::default().bytes(&identity.to_bytes()).number(arrays.len() as u64);
+    let mut lists = BTreeMap::new();
     for array in arrays {
         // What no neighbour can reach has no bytes for it.
         let (address, bytes) = array.memory.host_address().map_or((0, 0), |at| (at as u64, array.memory.bytes()));
         w = w.number(address).number(bytes);
-        w = view_bytes(w, &array.view);
+        w = view_bytes(w, &array.view, &mut lists);
     }
     w.0
 }
@@ -138,7 +141,9 @@ pub(crate) fn exposed_views(bytes: &[u8]) -> Option<Peek> {
     let mut r = Reader::new(bytes);
     let identity = Identity::from_bytes(r.bytes()?.try_into().ok()?);
     let count = r.number()?;
-    let arrays = (0..count).map(|_| Some((r.number()?, r.number()?, view_from(&mut r)?))).collect::<Option<_>>()?;
+    let mut lists = Vec::new();
+    let array = |_| Some((r.number()?, r.number()?, view_from(&mut r, &mut lists)?));
+    let arrays = (0..count).map(array).collect::<Option<_>>()?;
     Some(Peek { identity, arrays })
 }
 
@@ -148,7 +153,7 @@ const FOLDED: u64 = 1;
 const LISTED: u64 = 2;
 const SELECTED: u64 = 3;
 
-fn view_bytes(w: Writer, view: &View) -> Writer {
+fn view_bytes(w: Writer, view: &View, lists: &mut BTreeMap<usize, u64>) -> Writer {
     let mut w = w.number(view.base as u64).bytes(&element_bytes(view.element)).number(view.axes.len() as u64);
     for (axis, stride) in &view.axes {
         w = w.number(*stride as u64);
@@ -159,7 +164,14 @@ fn view_bytes(w: Writer, view: &View) -> Writer {
                 w = dims.iter().fold(w, |w, &(count, step)| w.number(count).number(step as u64));
             }
             Axis::Listed(list) => {
-                w = w.number(LISTED).number(list.len() as u64);
+                // Hundreds of arrays may lie as one list says: its number, and, the first time, the list.
+                let next = lists.len() as u64;
+                let number = *lists.entry(list.as_ptr().addr()).or_insert(next);
+                w = w.number(LISTED).number(number);
+                if number < next {
+                    continue;
+                }
+                w = w.number(list.len() as u64);
                 for Listed { term, at, at_step } in list.iter() {
                     w = w.number(term.start).number(term.len).number(term.step).number(term.count);
                     w = w.number(*at as u64).number(*at_step as u64);
@@ -173,7 +185,7 @@ fn view_bytes(w: Writer, view: &View) -> Writer {
     w
 }
 
-fn view_from(r: &mut Reader) -> Option<View> {
+fn view_from(r: &mut Reader, lists: &mut Vec<Arc<[Listed]>>) -> Option<View> {
     let base = r.number()? as i64;
     let element = element_from(r.bytes()?)?;
     let ndim = r.number()?;
@@ -191,7 +203,11 @@ fn view_from(r: &mut Reader) -> Option<View> {
                     let term = Term { start: r.number()?, len: r.number()?, step: r.number()?, count: r.number()? };
                     Some(Listed { term, at: r.number()? as i64, at_step: r.number()? as i64 })
                 };
-                Axis::Listed((0..r.number()?).map(|_| listed(r)).collect::<Option<_>>()?)
+                let number = usize::try_from(r.number()?).ok()?;
+                if number == lists.len() {
+                    lists.push((0..r.number()?).map(|_| listed(r)).collect::<Option<_>>()?);
+                }
+                Axis::Listed(lists.get(number)?.clone())
             }
             SELECTED => {
                 let (start, stride) = (r.number()?, r.number()?);
@@ -228,19 +244,21 @@ mod tests {
     fn views_of_all_kinds_travel_unchanged() {
         let nested = IndexSet::nested(3, 2, &[(2, 40), (3, 9), (2, 4)]).unwrap();
         let term = Term { start: 2, len: 3, step: 5, count: 4 };
-        let listed = Listed { term, at: -7, at_step: 3 };
+        let list: Arc<[Listed]> = [Listed { term, at: -7, at_step: 3 }].into();
         let axes = vec![
             (Axis::Owned(nested.clone()), 8),
             (Axis::Owned(IndexSet::empty()), 8),
             (Axis::Folded(nested, [(12, -64), (2, 8)].into()), 1),
-            (Axis::Listed([listed].into()), -8),
+            (Axis::Listed(list.clone()), -8),
             (Axis::Selected(Triplet { start: 1, stride: 3, count: 2, block: 2 }, 4), 16),
+            (Axis::Listed(list), 4),
         ];
         let view = View { base: -5, axes, element: ElementType::native(Kind::opaque(3)) };
-        let bytes = view_bytes(Writer::default(), &view).0;
-        assert_eq!(view_from(&mut Reader::new(&bytes)), Some(view));
+        let bytes = view_bytes(Writer::default(), &view, &mut BTreeMap::new()).0;
+        let read = |bytes: &[u8]| view_from(&mut Reader::new(bytes), &mut Vec::new());
+        assert_eq!(read(&bytes), Some(view));
         for end in 0..bytes.len() {
-            assert_eq!(view_from(&mut Reader::new(&bytes[..end])), None);
+            assert_eq!(read(&bytes[..end]), None);
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::inbox::tag;
 use crate::party::Party;
-use hyperslab_layout::Region;
+use hyperslab_layout::{IndexSet, Region, SetId};
 use hyperslab_plan::Told;
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
@@ -65,20 +65,68 @@ impl Telling {
 
 fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
     let mut w = Writer::tagged(tag::TOLD).number(call);
+    // Hundreds of arrays may be held by one list, which is told once.
+    let mut lists: BTreeMap<SetId, u64> = BTreeMap::new();
     for (unit, exposed, region) in told {
         w = w.number(*unit).number(u64::from(*exposed)).number(region.ndim() as u64);
-        w = region.dims.iter().fold(w, Writer::set);
+        for set in &region.dims {
+            // The number of a list that was told before, or of the next one, and then it.
+            let next = lists.len() as u64;
+            let number = match set.id() {
+                id @ SetId::List(_) => *lists.entry(id).or_insert(next),
+                SetId::Empty | SetId::Term(_) => next,
+            };
+            w = if number < next { w.number(number) } else { w.number(number).set(set) };
+        }
     }
     w.0
 }
 
 fn from_bytes(bytes: &[u8]) -> Option<Told> {
     let mut r = Reader::new(bytes);
-    let mut told = Told::new();
+    let (mut told, mut lists): (Told, Vec<IndexSet>) = (Told::new(), Vec::new());
+    let mut set = |r: &mut Reader| {
+        let number = usize::try_from(r.number()?).ok()?;
+        if number < lists.len() {
+            return lists.get(number).cloned();
+        }
+        let set = r.set()?;
+        lists.extend(matches!(set.id(), SetId::List(_)).then(|| set.clone()));
+        Some(set)
+    };
     while let Some(unit) = r.number() {
         let exposed = r.number()?.try_into().ok()?;
-        let dims = (0..r.number()?).map(|_| r.set()).collect::<Option<_>>()?;
+        let dims = (0..r.number()?).map(|_| set(&mut r)).collect::<Option<_>>()?;
         told.push((unit, exposed, Region { dims }));
     }
     Some(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(sets: &[IndexSet]) -> Told {
+        let region = |set: &IndexSet| Region { dims: [IndexSet::range(2, 5), set.clone()].into_iter().collect() };
+        sets.iter().zip(0..).map(|(set, number)| (u64::from(number), number, region(set))).collect()
+    }
+
+    /// What follows the tag and the number of the call.
+    fn body(told: &Told) -> Vec<u8> {
+        to_bytes(0, told).split_off(9)
+    }
+
+    #[test]
+    fn a_list_that_holds_many_arrays_is_told_once() {
+        let runs = |first: u64| (0..1000).map(move |i| (first + i * i + 2 * i, 1 + i % 2));
+        let [one, other] = [0, 7].map(|first| IndexSet::of_runs(runs(first)).unwrap());
+        let sets =
+            [one.clone(), IndexSet::range(0, 9), other.clone(), one.clone(), IndexSet::empty(), other, one.clone()];
+        let told = told(&sets);
+        let bytes = body(&told);
+        assert_eq!(from_bytes(&bytes), Some(told.clone()));
+        let (alone, twice) = (body(&told[..1].to_vec()).len(), body(&self::told(&[one.clone(), one])).len());
+        assert!(twice < alone + alone / 10, "{twice} B twice, {alone} B once");
+        assert!(bytes.len() < 2 * alone + 1000);
+    }
 }

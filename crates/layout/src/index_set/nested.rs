@@ -5,6 +5,8 @@
 //! ```
 
 use super::{IndexSet, Term};
+use crate::counted::look;
+use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
@@ -52,42 +54,6 @@ impl Nested {
         start.checked_add(span)?;
         kept.reverse();
         (len > 0).then_some(Nested { start, len: run, levels: kept })
-    }
-
-    /// Number of indices.
-    pub(super) fn elements(&self) -> u64 {
-        self.levels.iter().fold(self.len, |all, level| all * level.count)
-    }
-
-    /// One past the last index.
-    pub(super) fn end(&self) -> u64 {
-        self.levels.iter().fold(self.start + self.len, |end, level| end + (level.count - 1) * level.step)
-    }
-
-    /// How many of its indices are below `index`.
-    pub(super) fn below(&self, index: u64) -> u64 {
-        let (mut rest, mut inside, mut before) = (index.saturating_sub(self.start), self.elements(), 0);
-        for &Level { count, step } in &self.levels {
-            inside /= count;
-            let whole = rest / step;
-            if whole >= count {
-                return before + count * inside;
-            }
-            before += whole * inside;
-            rest -= whole * step;
-        }
-        before + rest.min(self.len)
-    }
-
-    /// The index at this position, which there is.
-    pub(super) fn select(&self, mut position: u64) -> u64 {
-        let (mut inside, mut index) = (self.elements(), self.start);
-        for &Level { count, step } in &self.levels {
-            inside /= count;
-            index += position / inside * step;
-            position %= inside;
-        }
-        index + position
     }
 
     /// As a term, if one level is enough.
@@ -146,11 +112,52 @@ impl Nested {
     }
 }
 
+impl Spanned for Nested {
+    fn first(&self) -> u64 {
+        self.start
+    }
+
+    fn end(&self) -> u64 {
+        self.levels.iter().fold(self.start + self.len, |end, level| end + (level.count - 1) * level.step)
+    }
+}
+
+impl Enumerated for Nested {
+    fn elements(&self) -> u64 {
+        self.levels.iter().fold(self.len, |all, level| all * level.count)
+    }
+
+    fn below(&self, index: u64) -> u64 {
+        look();
+        let (mut rest, mut inside, mut before) = (index.saturating_sub(self.start), self.elements(), 0);
+        for &Level { count, step } in &self.levels {
+            inside /= count;
+            let whole = rest / step;
+            if whole >= count {
+                return before + count * inside;
+            }
+            before += whole * inside;
+            rest -= whole * step;
+        }
+        before + rest.min(self.len)
+    }
+
+    fn select(&self, mut position: u64) -> u64 {
+        let (mut inside, mut index) = (self.elements(), self.start);
+        for &Level { count, step } in &self.levels {
+            inside /= count;
+            index += position / inside * step;
+            position %= inside;
+        }
+        index + position
+    }
+}
+
 /// Such runs one behind the other, of which some have more levels than a term has.
 #[derive(Debug)]
 pub(super) struct Nests {
-    /// In rising order; none begins before the one before it ends.
-    parts: Vec<Nested>,
+    /// None begins before the one before it ends.
+    parts: Sorted<Nested>,
     /// The same as terms, once somebody has asked for them: only of what is small, as a part of a unit.
     terms: OnceLock<Box<[Term]>>,
 }
@@ -161,49 +168,53 @@ impl Nests {
         let terms: Option<Vec<Term>> = parts.iter().map(Nested::term).collect();
         match terms {
             Some(mut terms) => IndexSet::of_terms(&mut terms),
-            None => IndexSet::of_nests(Nests { parts, terms: OnceLock::new() }),
+            None => IndexSet::of_nests(Nests { parts: Sorted::new(parts.into()), terms: OnceLock::new() }),
         }
     }
 
     pub(super) fn parts(&self) -> &[Nested] {
-        &self.parts
+        self.parts.entries()
     }
 
     pub(super) fn terms(&self) -> &[Term] {
         self.terms.get_or_init(|| {
             let mut terms = Vec::new();
-            self.parts.iter().for_each(|part| part.terms_into(&mut terms));
+            self.parts().iter().for_each(|part| part.terms_into(&mut terms));
             terms.into()
         })
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.parts.iter().map(Nested::elements).sum()
+        self.parts.elements()
     }
 
     pub(super) fn hull(&self) -> Option<(u64, u64)> {
-        Some((self.parts.first()?.start, self.parts.last()?.end()))
+        self.parts.hull()
     }
 
-    pub(super) fn below(&self, index: u64) -> u64 {
-        self.parts.iter().take_while(|part| part.start < index).map(|part| part.below(index)).sum()
+    pub(super) fn below(&self, finger: &mut Finger, index: u64) -> u64 {
+        self.parts.below(finger, index)
     }
 
-    pub(super) fn select(&self, mut position: u64) -> Option<u64> {
-        for part in &self.parts {
-            let elements = part.elements();
-            if position < elements {
-                return Some(part.select(position));
-            }
-            position -= elements;
-        }
-        None
+    /// Whether some index is in `low..high`.
+    pub(super) fn meets(&self, low: u64, high: u64) -> bool {
+        let mut finger = Finger::default();
+        self.below(&mut finger, low) < self.below(&mut finger, high)
+    }
+
+    pub(super) fn select(&self, position: u64) -> Option<u64> {
+        self.parts.select(position)
+    }
+
+    pub(super) fn at_or_after(&self, index: u64) -> Option<u64> {
+        self.select(self.below(&mut Finger::default(), index))
     }
 
     /// What it has in `low..high`.
     pub(super) fn within(&self, low: u64, high: u64) -> IndexSet {
         let mut parts = Vec::new();
-        for part in self.parts.iter().filter(|part| part.start < high && part.end() > low) {
+        let near = self.parts.near(&mut Finger::default(), low, high);
+        for part in near.iter().filter(|part| part.start < high && part.end() > low) {
             part.cut_into(part.below(low), part.below(high), &mut parts);
         }
         Nests::set(parts)

@@ -1,8 +1,9 @@
 //! Units of which explicit pieces want little: that little is read instead of all that lies between.
 
+use crate::apart::{along, bundles};
 use crate::facts::Met;
 use crate::units::Unit;
-use hyperslab_layout::{IndexSet, Region};
+use hyperslab_layout::Region;
 use std::collections::HashSet;
 
 /// How many times more a whole unit must be than what is wanted of it for that to be read alone.
@@ -22,18 +23,11 @@ pub(super) fn regions(met: &[Met], unit: &Unit) -> Option<Vec<Region>> {
     few(apart.iter().map(Region::elements).sum()).then_some(apart)
 }
 
-/// Regions that have no element in common and cover the pieces. These are parted, along one dimension or another, where
-/// none of them reaches over; what cannot be parted further mostly is one box that several ranks want.
+/// Regions that have no element in common and cover the pieces: what cannot be parted mostly is one box that several ranks
+/// want.
 fn apart(pieces: Vec<&Region>, whole: &Region) -> Vec<Region> {
-    let (mut apart, mut bundles) = (Vec::new(), vec![pieces]);
-    while let Some(bundle) = bundles.pop() {
-        let parted = (0..whole.ndim()).map(|d| part(&bundle, d)).find(|parted| parted.len() > 1);
-        match parted {
-            Some(parted) => bundles.extend(parted.into_iter().rev()),
-            None => apart.extend(distinct(bundle, whole)),
-        }
-    }
-    apart
+    let bundles = bundles(pieces, |piece| piece);
+    bundles.into_iter().flat_map(|bundle| distinct(bundle, whole)).collect()
 }
 
 /// Pieces that reach over each other: each once, where they have no element in common, as when ranks take turns; otherwise
@@ -49,25 +43,6 @@ fn distinct(mut pieces: Vec<&Region>, whole: &Region) -> Vec<Region> {
     vec![whole.intersect(&about(&pieces, whole.ndim()))]
 }
 
-/// Pieces in bundles, in the order of a dimension, none of which reaches over another there.
-fn part<'a>(pieces: &[&'a Region], d: usize) -> Vec<Vec<&'a Region>> {
-    if pieces.len() == 1 {
-        return vec![pieces.to_vec()];
-    }
-    let mut pieces = pieces.to_vec();
-    pieces.sort_by_key(|piece| along(piece, d).0);
-    let (mut bundles, mut reached) = (Vec::new(), 0);
-    for piece in pieces {
-        let (low, high) = along(piece, d);
-        match bundles.last_mut() {
-            Some(bundle) if low < reached => Vec::push(bundle, piece),
-            _ => bundles.push(vec![piece]),
-        }
-        reached = reached.max(high);
-    }
-    bundles
-}
-
 /// The smallest box about all pieces.
 fn about(pieces: &[&Region], ndim: usize) -> Region {
     let low = |d: usize| pieces.iter().map(|piece| along(piece, d).0).min().unwrap_or(0);
@@ -75,14 +50,10 @@ fn about(pieces: &[&Region], ndim: usize) -> Region {
     Region::boxed(&(0..ndim).map(low).collect::<Vec<_>>(), &(0..ndim).map(high).collect::<Vec<_>>())
 }
 
-/// From where to where a piece reaches along a dimension.
-fn along(piece: &Region, d: usize) -> (u64, u64) {
-    IndexSet::hull(&piece.dims[d]).unwrap_or((0, 0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyperslab_layout::IndexSet;
 
     fn boxes(all: &[[[u64; 2]; 2]]) -> Vec<Region> {
         all.iter().map(|[low, high]| Region::boxed(low, high)).collect()
