@@ -296,7 +296,7 @@ mod tests {
     use hyperslab_layout::Object;
     use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
     use hyperslab_pack::Memory;
-    use hyperslab_world::{Moves, Proof, fingerprint};
+    use hyperslab_world::{Moves, Proof, Within, fingerprint};
 
     #[test]
     fn it_keeps_the_contract_of_stores() {
@@ -374,7 +374,7 @@ mod tests {
             std::fs::write(array.join("c"), [7; 20]).unwrap();
         }
         let file_system = std::fs::File::open(&path).unwrap();
-        let is_cached = || cached::is_all_cached(&std::fs::File::open(second.join("c")).unwrap());
+        let is_cached = || cached::is_cached(&std::fs::File::open(second.join("c")).unwrap(), (0, 20));
         let at_hand = at_hand::holds(&file_system) && at_once::mount_of(&file_system).is_some() && is_cached();
         let root = |array: &Path, hash| {
             let metadata = array.join("zarr.json").to_string_lossy().into();
@@ -404,6 +404,39 @@ mod tests {
         assert_eq!(end(1, !at_hand).expect("another directory of its mount"), part);
         let differs = end(2, !at_hand).expect_err("rank 0 has seen other metadata there").text().to_string();
         assert!(differs.contains("is not what rank 0 sees"), "{differs}");
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn stretches_need_no_worker_whatever_else_their_file_holds() {
+        let path = std::env::temp_dir().join(format!("hyperslab-stretches-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("shard"), [7; 8192]).unwrap();
+        let file = std::fs::File::options().write(true).read(true).open(path.join("shard")).unwrap();
+        // What is behind is in no cache; to look there for each of many stretches would take their number squared.
+        file.set_len(100 << 20).unwrap();
+        let at_hand = at_hand::holds(&file) && cached::is_cached(&file, (0, 8192));
+        let mut store = PosixStore::new(Bell::default());
+        store.enter([Root::new(path.to_string_lossy())].into());
+        let object = || Object { root: 0, name: "shard".into() };
+        let (region, element) = (Region::whole(&[8]), ElementType::native(Kind::UInt8));
+        let view = |base| Arc::new(View::held(&region, base, &[1], element));
+        let part = || {
+            let (memory, here, there) = (Memory::from_vec(vec![0; 8]), view(0), view(4096));
+            let moves = Moves { region: region.clone(), memory, here, there };
+            Request::ReadPart { object: object(), moves, total: (100 << 20) - 4 }
+        };
+        let stretch = Request::Get { object: object(), within: Within::Stretch(4096, 100), bytes_max: 8192 };
+        // The first one asks where the file is.
+        for (number, request) in [part(), part(), stretch].into_iter().enumerate() {
+            store.submit(number as u64, request);
+            assert_eq!(store.under_way > 0, number == 0 || !at_hand, "request {number}");
+            let mut done = Vec::new();
+            while done.is_empty() {
+                store.poll(&mut done);
+            }
+            assert!(matches!(done.remove(0).1, Ok(Outcome::Done(_))), "request {number}");
+        }
         std::fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::at_hand::{self, Nearness};
 use super::at_once;
-use super::cached::is_all_cached;
+use super::cached::is_cached;
 use super::content::Scratch;
 use super::direct::Way;
 use super::grounds::Grounds;
@@ -381,7 +381,10 @@ impl Files {
     pub(super) fn read_part_at_hand(&mut self, object: &Object, moves: &Moves, total: u64) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let handle = self.file(&path, false).ok()??;
-        is_all_cached(&handle.file).then(|| self.read_part(object, moves, total))
+        let (low, high) = hull(moves);
+        // The checksum lies behind the end, and is read with that.
+        let high = if high == total { total + 4 } else { high };
+        is_cached(&handle.file, (low, high)).then(|| self.read_part(object, moves, total))
     }
 
     fn read_whole(&mut self, object: &Object, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
@@ -400,7 +403,8 @@ impl Files {
     pub(super) fn read_whole_at_hand(&mut self, object: &Object, moves: &Moves, checksum: bool) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let file = at_once::open(&path)?;
-        is_all_cached(&file).then(|| self.whole_of((&file, &path), moves, checksum))
+        let bytes = file.metadata().ok()?.len();
+        is_cached(&file, (0, bytes)).then(|| self.whole_of((&file, &path), moves, checksum))
     }
 
     fn whole_of(&mut self, (file, path): (&File, &Path), moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
@@ -459,8 +463,9 @@ impl Files {
     pub(super) fn get_at_hand(&mut self, object: &Object, within: Within, (bytes_max, most): (u64, u64)) -> AtOnce {
         let path = self.found_at_hand(object)?;
         let file = at_once::open(&path)?;
-        let bytes = within.of(file.metadata().ok()?.len()).1;
-        (bytes <= most && is_all_cached(&file)).then(|| self.get(object, within, bytes_max))
+        let (first, bytes) = within.of(file.metadata().ok()?.len());
+        (bytes <= most && is_cached(&file, (first, first.saturating_add(bytes))))
+            .then(|| self.get(object, within, bytes_max))
     }
 
     /// Closes files, but the few that were used last on this host: the next call may come to them again.
