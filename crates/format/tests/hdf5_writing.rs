@@ -7,8 +7,10 @@ use hyperslab_format::hdf5::{
     MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
 };
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
+use std::cell::Cell;
 
-struct Bytes(Vec<u8>);
+/// Bytes of a file, and how many were read.
+struct Bytes(Vec<u8>, Cell<usize>);
 
 impl MetadataSource for Bytes {
     fn length(&self) -> u64 {
@@ -16,6 +18,7 @@ impl MetadataSource for Bytes {
     }
 
     fn read(&self, at: u64, bytes: usize) -> Result<Vec<u8>, Error> {
+        self.1.set(self.1.get() + bytes);
         let part = self.0.get(at as usize..at as usize + bytes);
         part.map(<[u8]>::to_vec).ok_or_else(|| Error::cut_short("bytes", bytes.to_string(), "fewer"))
     }
@@ -28,7 +31,7 @@ fn file(root: &NewGroup, end: u64) -> Bytes {
     let mut bytes = metadata.superblock;
     bytes.resize(end.next_multiple_of(8) as usize, 0);
     bytes.extend(metadata.bytes);
-    Bytes(bytes)
+    Bytes(bytes, Cell::new(0))
 }
 
 fn dataset(name: &str, shape: &[u64], storage: NewStorage) -> NewDataset {
@@ -69,6 +72,25 @@ fn groups_of_any_size_are_read_back() {
         numbers.sort_unstable();
         assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{count}");
     }
+}
+
+/// What is read to list a file grows as what is in it does, also where attributes of all lie in one collection of values.
+#[test]
+fn a_list_of_twice_as_much_reads_twice_as_much() {
+    let read = |count: u64| {
+        let one = |i: u64| {
+            let made = dataset(&format!("d{i}"), &[4], NewStorage::Contiguous(Some(64)));
+            let attributes = attributes(&serde_json::json!({"text": format!("of {i}")}));
+            NewMember::Dataset(NewDataset { dimensions: vec!["x".into()], attributes, ..made })
+        };
+        let source = file(&NewGroup { members: (0..count).map(one).collect(), ..NewGroup::default() }, 1000);
+        let listing = Hdf5File::open(&source, "f").unwrap().listing(&source).unwrap();
+        assert_eq!(listing.datasets.len() as u64, count);
+        assert_eq!(listing.datasets[7].dimensions, Some(vec![Some("x".to_string())]));
+        source.1.get() as f64
+    };
+    let [some, twice] = [2000, 4000].map(read);
+    assert!(twice < 2.2 * some, "{some} B of 2,000 datasets, {twice} B of 4,000");
 }
 
 #[test]

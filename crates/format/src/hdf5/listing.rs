@@ -2,10 +2,12 @@
 
 use super::content::{AttributeValue, Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource};
 use super::pipeline::Pipeline;
-use super::reading::{Hdf5File, ObjectKind};
+use super::reading::{GlobalHeaps, Hdf5File, ObjectKind};
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
 use crate::error::{Context, Error};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Most objects of a file that are looked at.
 const OBJECTS_MAX: usize = 1 << 21;
@@ -52,8 +54,10 @@ impl Hdf5File {
     /// When a group is damaged, or there are more than 2 million objects. A dataset that is damaged, or of a type that arrays
     /// cannot have, hinders only itself.
     pub fn listing(&self, source: &dyn MetadataSource) -> Result<Hdf5Listing, Error> {
-        let attributes = self.readable_attributes(source, self.root())?;
-        let mut walk = ObjectWalk { file: self, source, seen: BTreeSet::new(), found: Vec::new(), groups: Vec::new() };
+        let heaps = Rc::default();
+        let attributes = self.readable_attributes(source, self.root(), &heaps)?;
+        let (seen, found, groups) = (BTreeSet::new(), Vec::new(), Vec::new());
+        let mut walk = ObjectWalk { file: self, source, heaps, seen, found, groups };
         walk.group(self.root(), "")?;
         let ObjectWalk { found, groups, .. } = walk;
         let scales = Scales::of(&found);
@@ -68,8 +72,13 @@ impl Hdf5File {
         Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf })
     }
 
-    fn readable_attributes(&self, source: &dyn MetadataSource, at: u64) -> Result<Vec<Hdf5Attribute>, Error> {
-        Ok(self.attributes_at(source, at)?.into_iter().filter_map(|(_, attribute)| attribute.ok()).collect())
+    fn readable_attributes(
+        &self,
+        source: &dyn MetadataSource,
+        at: u64,
+        heaps: &Rc<RefCell<GlobalHeaps>>,
+    ) -> Result<Vec<Hdf5Attribute>, Error> {
+        Ok(self.attributes_sharing(source, at, heaps)?.into_iter().filter_map(|(_, attribute)| attribute.ok()).collect())
     }
 }
 
@@ -77,6 +86,7 @@ impl Hdf5File {
 struct ObjectWalk<'a> {
     file: &'a Hdf5File,
     source: &'a dyn MetadataSource,
+    heaps: Rc<RefCell<GlobalHeaps>>,
     /// Addresses of headers that were met.
     seen: BTreeSet<u64>,
     found: Vec<FoundDataset>,
@@ -109,7 +119,7 @@ impl ObjectWalk<'_> {
                 let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
                 match self.file.kind_at(self.source, at)? {
                     ObjectKind::Group => {
-                        let attributes = self.file.readable_attributes(self.source, at).unwrap_or_default();
+                        let attributes = self.file.readable_attributes(self.source, at, &self.heaps).unwrap_or_default();
                         self.groups.push(ListedGroup { path: path.clone(), attributes });
                         inner.push((at, path));
                     }
@@ -124,7 +134,7 @@ impl ObjectWalk<'_> {
 
     fn dataset(&mut self, at: u64, path: String) -> Result<(), Error> {
         let dataset = self.file.dataset_at(self.source, at);
-        let attributes = self.file.readable_attributes(self.source, at).unwrap_or_default();
+        let attributes = self.file.readable_attributes(self.source, at, &self.heaps).unwrap_or_default();
         self.found.push(FoundDataset { path, at, dataset, attributes });
         Ok(())
     }

@@ -6,6 +6,9 @@ pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 29;
 /// What may be read besides a small multiple of the file, so that short files can be read several times \[B\].
 pub(crate) const SLACK_BYTES: u64 = 1 << 20;
 
+/// What is kept of collections of values of variable length while many objects are looked at \[B\].
+pub(crate) const KEPT_BYTES_MAX: usize = 16 << 20;
+
 /// How often the bytes of a file may be read in one call. Metadata that are well formed are read once or twice.
 pub(crate) const TIMES_MAX: u64 = 4;
 

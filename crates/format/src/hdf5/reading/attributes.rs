@@ -5,6 +5,7 @@ use super::fetch::Fetcher;
 use super::fields::{FieldReader, text};
 use super::header::{MessageKind, ObjectHeader};
 use super::heap_fractal::FractalHeap;
+use super::heap_global::GlobalHeaps;
 use super::messages::{committed, dataspace};
 use super::superblock::Hdf5File;
 use super::tree_v2::all_records;
@@ -12,6 +13,8 @@ use super::values::value;
 use crate::error::{Context, Error};
 use crate::hdf5::content::{Hdf5Attribute, MetadataSource};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// An attribute by its name, or why it cannot be read.
 pub type NamedAttribute = (String, Result<Hdf5Attribute, Error>);
@@ -23,7 +26,18 @@ impl Hdf5File {
     /// # Errors
     /// When the header, or where it keeps its attributes, is damaged.
     pub fn attributes_at(&self, source: &dyn MetadataSource, address: u64) -> Result<Vec<NamedAttribute>, Error> {
-        let fetcher = Fetcher::new(source, self.widths, Context::new("read HDF5 attributes of", &self.name));
+        self.attributes_sharing(source, address, &Rc::default())
+    }
+
+    /// The same of one of many objects, which share what is read of values of variable length.
+    pub(in crate::hdf5) fn attributes_sharing(
+        &self,
+        source: &dyn MetadataSource,
+        address: u64,
+        heaps: &Rc<RefCell<GlobalHeaps>>,
+    ) -> Result<Vec<NamedAttribute>, Error> {
+        let context = Context::new("read HDF5 attributes of", &self.name);
+        let fetcher = Fetcher::new(source, self.widths, context).sharing(heaps);
         let header = ObjectHeader::read(&fetcher, address)?;
         let mut found = Vec::new();
         for message in header.messages.iter().filter(|message| message.is(MessageKind::Attribute)) {

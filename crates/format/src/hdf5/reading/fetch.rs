@@ -1,6 +1,7 @@
 //! Blocks of metadata, each read once in a call: files that lead in circles come to an end.
 
 use super::fields::{FieldReader, Widths};
+use super::heap_global::GlobalHeaps;
 use crate::error::{Context, Error};
 use crate::hdf5::content::MetadataSource;
 use crate::hdf5::lookup3::lookup3;
@@ -18,12 +19,19 @@ pub(super) struct Fetcher<'a> {
     spent: Cell<u64>,
     entered: RefCell<HashSet<u64>>,
     kept: RefCell<HashMap<u64, Rc<[u8]>>>,
+    /// Values of variable length, which other calls may have read.
+    pub(super) heaps: Rc<RefCell<GlobalHeaps>>,
 }
 
 impl<'a> Fetcher<'a> {
     pub(super) fn new(source: &'a dyn MetadataSource, widths: Widths, context: Context<'a>) -> Self {
         let (entered, kept) = (RefCell::default(), RefCell::default());
-        Fetcher { source, widths, context, spent: Cell::new(0), entered, kept }
+        Fetcher { source, widths, context, spent: Cell::new(0), entered, kept, heaps: Rc::default() }
+    }
+
+    /// The same, which has what other calls have read of values of variable length.
+    pub(super) fn sharing(self, heaps: &Rc<RefCell<GlobalHeaps>>) -> Self {
+        Fetcher { heaps: heaps.clone(), ..self }
     }
 
     /// Length of the file \[B\].

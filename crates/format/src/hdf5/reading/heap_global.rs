@@ -3,14 +3,18 @@
 use super::fetch::Fetcher;
 use super::fields::FieldReader;
 use crate::error::Error;
+use crate::hdf5::policy::KEPT_BYTES_MAX;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-/// The collections that were read, and where objects are in them.
+/// The collections that were read, and where objects are in them. Attributes of many objects have their values in one collection,
+/// which is read once where these objects share this.
 #[derive(Default)]
-pub(super) struct GlobalHeaps {
+pub(in crate::hdf5) struct GlobalHeaps {
     collections: HashMap<u64, Collection>,
+    /// Bytes of all of them \[B\].
+    kept: usize,
 }
 
 /// A collection, and where its objects are in it, by their numbers.
@@ -27,9 +31,16 @@ impl GlobalHeaps {
         let at = element.address()?;
         let number = element.four()?;
         let Some(at) = at.filter(|_| bytes > 0) else { return Ok(Vec::new()) };
+        if self.kept > KEPT_BYTES_MAX {
+            *self = GlobalHeaps::default();
+        }
         let known = match self.collections.entry(at) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(collection(fetcher, at)?),
+            Entry::Vacant(new) => {
+                let read = collection(fetcher, at)?;
+                self.kept += read.block.len();
+                new.insert(read)
+            }
         };
         fetcher.spend(bytes)?;
         let Collection { block, objects } = known;

@@ -36,6 +36,7 @@ pub use attributes::NamedAttribute;
 pub(super) use drafts::HeaderDraft;
 pub(super) use header::MessageKind;
 pub use header::ObjectKind;
+pub(super) use heap_global::GlobalHeaps;
 pub(super) use slots::ChangedBlock;
 pub use superblock::{Hdf5File, SIGNATURE};
 pub(super) use tree_v1::{ChunkNodes, TreeNode};

@@ -1,7 +1,6 @@
 //! Elements of attributes, which may be lists and texts in heaps.
 
 use super::fetch::Fetcher;
-use super::heap_global::GlobalHeaps;
 use crate::error::Error;
 use crate::hdf5::content::AttributeValue;
 use crate::hdf5::datatype::Datatype;
@@ -19,7 +18,7 @@ pub(super) fn value(
         let expected = format!("{count} elements of {} B", datatype.bytes());
         fetcher.context.corrupt(expected, format!("{} B", stored.len()))
     })?;
-    let mut heaps = GlobalHeaps::default();
+    let mut heaps = fetcher.heaps.borrow_mut();
     let each = elements.chunks_exact(datatype.bytes() as usize);
     let mut content = |element, each| heaps.value(fetcher, &mut fetcher.fields(element, "element"), each);
     match datatype {
