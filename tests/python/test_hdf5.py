@@ -640,3 +640,42 @@ def test_what_a_dead_program_may_still_write_to_is_left_alone(tmp_path: Path) ->
         assert all(places[first] < ends for first in range(10, 100, 10))
         assert data["a"][:6].tolist() == [0, 0, 0, 0, 0, 5]
         assert data["a"][100:].tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("libver", ["earliest", "v108", "latest"])
+def test_others_change_groups_of_many_members(libver: str, backwards: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    path = tmp_path / "many.h5"
+    with h5py.File(path, "w", libver=libver) as other:
+        for number in range(70):
+            other.create_group(f"old/o{number}")
+        other["old/soft"] = h5py.SoftLink("/old/o1")
+    with hs.open(path, "r+", durable=False) as file:
+        for number in range(150):
+            file.create_group(f"new/n{number}")
+        for number in range(20):
+            with file.group("old").step(f"s{number}") as step:
+                step.write("rho", np.arange(3.0) + number)
+    with h5py.File(path, "r+") as other:
+        assert set(other["old"]) == {f"o{number}" for number in range(70)} | {f"s{number}" for number in range(20)} | {
+            "soft"
+        }
+        assert other["old"].get("soft", getlink=True).path == "/old/o1"
+        assert list(other["old/s7/rho"]) == [7, 8, 9]
+        names = list(other["new"])
+        assert sorted(names) == sorted(f"n{number}" for number in range(150))
+        for name in names[: 20 : -1 if backwards else 1]:
+            del other["new"][name]
+        other.create_group("new/other")
+        for number in range(20):
+            del other[f"old/s{number}"]
+    with hs.open(path, "r+", durable=False) as file:
+        for number in range(100):
+            file.create_group(f"new/again{number}")
+    with h5py.File(path, "r+") as other:
+        assert len(other["old"]) == 71
+        assert len(other["new"]) == len(set(names[: 20 : -1 if backwards else 1]) ^ set(names)) + 101
+        for name in list(other["new"])[:: -1 if backwards else 1]:
+            del other["new"][name]
+        assert list(other["new"]) == []
+        other.create_group("new/last")

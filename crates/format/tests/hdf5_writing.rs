@@ -3,8 +3,8 @@
 
 use hyperslab_format::Error;
 use hyperslab_format::hdf5::{
-    Chunk, ChunkPlace, DatasetStorage, Datatype, Dialect, Filter, Hdf5Attribute, Hdf5File, Hdf5Metadata,
-    MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
+    Chunk, ChunkPlace, DatasetStorage, Datatype, Dialect, Filter, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File,
+    Hdf5Metadata, MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
 };
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
 use std::cell::Cell;
@@ -54,7 +54,7 @@ fn attributes(value: &serde_json::Value) -> Vec<Hdf5Attribute> {
 
 #[test]
 fn groups_of_any_size_are_read_back() {
-    for count in [0, 1, 9, 4096, 4097, 20_000] {
+    for count in [0, 1, 9, 64, 65, 300, 4097, 20_000] {
         let one =
             |i: u64| NewMember::Dataset(dataset(&format!("d{i}"), &[i], NewStorage::Contiguous(Some(64 + 8 * i))));
         let root = NewGroup { members: (0..count).map(one).collect(), ..NewGroup::default() };
@@ -68,10 +68,98 @@ fn groups_of_any_size_are_read_back() {
             assert_eq!(dataset.storage, DatasetStorage::Contiguous { at: Some(64 + 8 * number), bytes: 8 * number });
             numbers.push(number);
         }
-        // Links in headers keep their order, and a table is sorted by name.
-        numbers.sort_unstable();
+        // Links keep their order, wherever they lie.
         assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{count}");
     }
+}
+
+/// A group with a dataset in it, as a step has.
+fn step(name: &str) -> NewGroup {
+    let inner = dataset("rho", &[4], NewStorage::Contiguous(None));
+    let group = NewGroup { name: name.into(), members: vec![NewMember::Dataset(inner)], ..NewGroup::default() };
+    NewGroup { members: vec![NewMember::Group(group)], ..NewGroup::default() }
+}
+
+fn changed(source: &Bytes, edit: impl FnOnce(&mut Hdf5Edit)) -> Hdf5Change {
+    let found = Hdf5File::open(source, "f").unwrap();
+    let mut edits = Hdf5Edit::of(&found, source, source.0.len().next_multiple_of(8) as u64).unwrap();
+    edit(&mut edits);
+    edits.made().unwrap()
+}
+
+/// Writes what is behind, and so many parts in place.
+fn apply(source: &mut Bytes, change: &Hdf5Change, parts: usize) {
+    let at = source.0.len().next_multiple_of(8);
+    source.0.resize(at, 0);
+    source.0.extend(&change.behind);
+    for (at, bytes) in &change.in_place[..parts] {
+        source.0[*at as usize..*at as usize + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+fn names(source: &Bytes) -> Vec<String> {
+    let found = Hdf5File::open(source, "f").unwrap();
+    found.group_at(source, found.root()).unwrap().into_iter().map(|link| link.name).collect()
+}
+
+/// What is written and read for a step does not grow with the steps before it, and the step is there with the last write.
+#[test]
+fn a_step_costs_what_is_new_and_the_way_to_it() {
+    let mut source = file(&NewGroup::default(), 1000);
+    let (mut expected, mut costs) = (Vec::new(), Vec::new());
+    for number in 0..5000u32 {
+        // Names whose order is not that in which they come.
+        let name = format!("{:08x}", number.wrapping_mul(2_654_435_761));
+        source.1.set(0);
+        let change = changed(&source, |edits| drop(edits.add(&step(&name)).unwrap()));
+        let written = change.behind.len() + change.in_place.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        costs.push((written, source.1.get(), change.in_place.len()));
+        if number % 97 == 0 || (60..70).contains(&number) {
+            for parts in 0..change.in_place.len() {
+                let mut torn = Bytes(source.0.clone(), Cell::new(0));
+                apply(&mut torn, &change, parts);
+                assert_eq!(names(&torn), expected, "{parts} parts of step {number}");
+            }
+        }
+        apply(&mut source, &change, change.in_place.len());
+        expected.push(name);
+        if number % 97 == 0 || (60..70).contains(&number) {
+            assert_eq!(names(&source), expected);
+        }
+    }
+    let most = |range: std::ops::Range<usize>| {
+        costs[range].iter().fold((0, 0), |most, cost| (most.0.max(cost.0), most.1.max(cost.1)))
+    };
+    let (few, many) = (most(100..600), most(4500..5000));
+    // Trees have a level more.
+    assert!(many.0 < few.0 * 2 && many.1 < few.1 * 2, "{few:?} B written and read, then {many:?}");
+    assert!(many.0 < 10_000, "{many:?} B");
+    let rewritten = costs[100..].iter().filter(|cost| cost.2 > 2).count();
+    assert!(rewritten <= 10, "the header was written {rewritten} times");
+
+    // By name, and all of it once more.
+    let found = Hdf5File::open(&source, "f").unwrap();
+    for name in expected.iter().step_by(61) {
+        assert!(found.object_at(&source, &format!("{name}/rho")).unwrap().is_some(), "{name}");
+        assert!(found.object_at(&source, &format!("{name}x")).unwrap().is_none(), "{name}");
+    }
+    // What is deleted and renamed goes, and the order of the others stays.
+    let change = changed(&source, |edits| {
+        edits.delete(&expected[17]).unwrap();
+        edits.rename(&expected[3], "last").unwrap();
+    });
+    apply(&mut source, &change, change.in_place.len());
+    expected.remove(17);
+    expected.remove(3);
+    expected.push("last".into());
+    assert_eq!(names(&source), expected);
+    let taken = Hdf5File::open(&source, "f").unwrap();
+    let mut edits = Hdf5Edit::of(&taken, &source, source.0.len().next_multiple_of(8) as u64).unwrap();
+    let again = NewGroup {
+        members: vec![NewMember::Dataset(dataset("last", &[4], NewStorage::Contiguous(None)))],
+        ..NewGroup::default()
+    };
+    assert!(edits.add(&again).unwrap_err().is_invalid(), "the name is taken");
 }
 
 /// What is read to list a file grows as what is in it does, also where attributes of all lie in one collection of values.

@@ -5,8 +5,10 @@
 //! reads as before. Space that chunks, indexes and messages had before is lost, as it is to HDF5 itself when a file is closed.
 
 use super::changing::{ChangedDataset, index};
-use super::content::{Dataset, DatasetStorage, Hdf5Attribute, Link, LinkTarget, MetadataSource};
-use super::reading::{ChangedBlock, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
+use super::content::{Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource};
+use super::dense::{COMPACT_MAX, DenseLinks, OBJECT_BYTES_MAX, ORDER_AHEAD, link_name, link_order};
+use super::policy::SECTOR_BYTES;
+use super::reading::{ChangedBlock, DensePlaces, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
 use super::writing::{NewGroup, NewMember, NewObjects, attributes, chunked_layout, link, table, table_message};
 use crate::error::{Context, Error};
 
@@ -83,16 +85,15 @@ impl<'a> Hdf5Edit<'a> {
         let mut left = vec![(self.file.root(), String::new(), root)];
         while let Some((at, path, group)) = left.pop() {
             let draft = self.draft(at)?;
-            let there = self.drafts[draft].links(self.file, self.source)?;
             let mut new = NewGroup { members: Vec::new(), ..group.clone() };
             for member in &group.members {
                 let name = member.name();
-                match (there.iter().find(|link| link.name == name).map(|link| &link.member), member) {
+                match (self.drafts[draft].member(self.file, self.source, name)?, member) {
                     (None, _) => new.members.push(member.clone()),
                     (Some(LinkTarget::Object(inner)), NewMember::Group(members))
-                        if self.file.kind_at(self.source, *inner)? == ObjectKind::Group =>
+                        if self.file.kind_at(self.source, inner)? == ObjectKind::Group =>
                     {
-                        left.push((*inner, format!("{path}{name}/"), members));
+                        left.push((inner, format!("{path}{name}/"), members));
                     }
                     _ => {
                         let expected = format!("a name for '{path}{name}' that is free");
@@ -103,22 +104,11 @@ impl<'a> Hdf5Edit<'a> {
             let objects = NewObjects::of(&new, &path, self.next())?;
             self.add_behind(&objects.bytes);
             for (name, at) in objects.members {
-                self.link(draft, &name, at);
+                self.drafts[draft].link(&name, at);
             }
             datasets.extend(objects.datasets);
         }
         Ok(datasets)
-    }
-
-    /// Lets a group have an object under this name.
-    fn link(&mut self, draft: usize, name: &str, at: u64) {
-        let draft = &mut self.drafts[draft];
-        if let Some(table) = &mut draft.table {
-            table.push(Link { name: name.into(), member: LinkTarget::Object(at) });
-            return;
-        }
-        let order = draft.count(MessageKind::LinkInfo);
-        draft.push(MessageKind::Link, 0, link(name, order, at));
     }
 
     /// Takes an object's name away. Its space is lost.
@@ -143,11 +133,11 @@ impl<'a> Hdf5Edit<'a> {
         if self.drafts[draft].kind() != Some(ObjectKind::Group) {
             return Err(self.context().invalid(format!("a group '{above}'"), "something else"));
         }
-        if self.drafts[draft].links(self.file, self.source)?.iter().any(|link| link.name == name) {
+        if self.drafts[draft].member(self.file, self.source, name)?.is_some() {
             return Err(self.context().invalid(format!("a name for '{to}' that is free"), "something of this name"));
         }
         // The new name first: after a crash between two groups it has both.
-        self.link(draft, name, at);
+        self.drafts[draft].link(name, at);
         self.delete(from)
     }
 
@@ -255,6 +245,66 @@ impl<'a> Hdf5Edit<'a> {
         self.made().map(drop)
     }
 
+    /// Puts links of a group where they shall lie; gives the block in place that leads to those that are added to many.
+    fn settle_links(&mut self, draft: &mut HeaderDraft) -> Result<Option<ChangedBlock>, Error> {
+        if let Some(places) = draft.dense.filter(|_| !draft.added.is_empty()) {
+            if let Some(dense) = DenseLinks::stored(self.file, self.source, places)? {
+                return self.grow_links(draft, dense, places).map(Some);
+            }
+            draft.collapse(self.file, self.source)?;
+        }
+        if draft.table.as_ref().is_some_and(|table| table.len() > COMPACT_MAX) {
+            draft.collapse(self.file, self.source)?;
+        }
+        let messages: Vec<Vec<u8>> = draft.link_messages().map(<[u8]>::to_vec).collect();
+        let (counted, ordered, next) = draft.link_order();
+        let has_place =
+            |message: &Vec<u8>| message.len() <= OBJECT_BYTES_MAX && link_order(message).is_some() == counted;
+        if !draft.is_changed() || messages.len() <= COMPACT_MAX || !messages.iter().all(has_place) {
+            return Ok(None);
+        }
+        if draft.body(MessageKind::LinkInfo).is_none() {
+            return Ok(None);
+        }
+        let mut dense = DenseLinks::new(ordered);
+        for message in &messages {
+            dense.add(link_name(message), link_order(message), message)?;
+        }
+        self.behind.resize(self.next().next_multiple_of(SECTOR_BYTES).saturating_sub(self.at) as usize, 0);
+        let made = dense.made(self.next())?;
+        self.add_behind(&made.behind);
+        draft.lead_to(made.places, Some(next.saturating_add(ORDER_AHEAD)));
+        Ok(None)
+    }
+
+    /// Adds links to those of a group that lie in a heap.
+    fn grow_links(
+        &mut self,
+        draft: &mut HeaderDraft,
+        mut dense: DenseLinks,
+        places: DensePlaces,
+    ) -> Result<ChangedBlock, Error> {
+        let (counted, _, most) = draft.link_order();
+        let mut next = dense.next_order()?;
+        for (name, at) in std::mem::take(&mut draft.added) {
+            let order = match next {
+                Some(number) => Some(number),
+                None if counted => draft.count(MessageKind::LinkInfo),
+                None => None,
+            };
+            dense.add(name.as_bytes(), order, &link(&name, order, at))?;
+            next = next.map(|number| number + 1);
+        }
+        let made = dense.made(self.next())?;
+        self.add_behind(&made.behind);
+        // What a header says is a number that no link has reached: it is written once for many of them.
+        if let Some(next) = next.filter(|next| next.saturating_add(ORDER_AHEAD / 2) >= most) {
+            draft.lead_to(places, Some(next + ORDER_AHEAD));
+        }
+        let before = self.source.read(places.heap, made.root.len())?;
+        Ok(ChangedBlock::of(places.heap, before, made.root))
+    }
+
     /// What is written.
     ///
     /// # Errors
@@ -263,7 +313,12 @@ impl<'a> Hdf5Edit<'a> {
         let mut drafts = std::mem::take(&mut self.drafts);
         let forgets = drafts.iter().any(|draft| draft.table.is_some());
         let mut replaced = Vec::with_capacity(drafts.len());
+        let mut roots = Vec::new();
         for draft in &mut drafts {
+            roots.extend(self.settle_links(draft)?);
+            if !draft.is_changed() {
+                continue;
+            }
             if let Some(table) = draft.table.take() {
                 let at = self.next();
                 let all: Vec<_> = table.iter().map(|link| (link.name.as_str(), link.member.clone())).collect();
@@ -279,7 +334,8 @@ impl<'a> Hdf5Edit<'a> {
             true => None,
             false => Some(self.file.superblock(self.source, self.next(), forgets)?),
         };
-        let blocks: Vec<ChangedBlock> = superblock.into_iter().chain(self.blocks).chain(replaced).collect();
+        let blocks: Vec<ChangedBlock> =
+            superblock.into_iter().chain(self.blocks).chain(replaced).chain(roots).collect();
         let in_place = blocks.iter().map(|block| (block.at, block.after.clone())).collect();
         let before = blocks.into_iter().map(|block| (block.at, block.before)).collect();
         Ok(Hdf5Change { behind: self.behind, in_place, before })

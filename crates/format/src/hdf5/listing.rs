@@ -78,7 +78,11 @@ impl Hdf5File {
         at: u64,
         heaps: &Rc<RefCell<GlobalHeaps>>,
     ) -> Result<Vec<Hdf5Attribute>, Error> {
-        Ok(self.attributes_sharing(source, at, heaps)?.into_iter().filter_map(|(_, attribute)| attribute.ok()).collect())
+        Ok(self
+            .attributes_sharing(source, at, heaps)?
+            .into_iter()
+            .filter_map(|(_, attribute)| attribute.ok())
+            .collect())
     }
 }
 
@@ -119,7 +123,8 @@ impl ObjectWalk<'_> {
                 let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
                 match self.file.kind_at(self.source, at)? {
                     ObjectKind::Group => {
-                        let attributes = self.file.readable_attributes(self.source, at, &self.heaps).unwrap_or_default();
+                        let attributes =
+                            self.file.readable_attributes(self.source, at, &self.heaps).unwrap_or_default();
                         self.groups.push(ListedGroup { path: path.clone(), attributes });
                         inner.push((at, path));
                     }

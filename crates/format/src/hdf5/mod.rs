@@ -13,6 +13,7 @@ mod attributes;
 mod changing;
 mod content;
 mod datatype;
+mod dense;
 mod editing;
 mod element;
 mod listing;

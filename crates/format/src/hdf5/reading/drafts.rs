@@ -5,15 +5,17 @@
 //! first block has, replaces them all.
 
 use super::attributes::{attribute_name, dense_attributes};
+use super::dense::DensePlaces;
 use super::fetch::Fetcher;
-use super::groups::{Ordered, dense_links, link, old_links};
+use super::groups::{Ordered, dense_link, dense_links, dense_places, link as parsed, old_links};
 use super::header::{HeaderMessage, MessageKind, ObjectHeader, ObjectKind};
 use super::slots::ChangedBlock;
 use super::superblock::Hdf5File;
 use crate::error::{Context, Error};
-use crate::hdf5::content::{Dataset, Link, LinkTarget, MetadataSource};
+use crate::hdf5::content::{Dataset, Link, LinkTarget, MetadataSource, NOWHERE};
 use crate::hdf5::lookup3::checked;
 use crate::hdf5::policy::NOTHING_BYTES_MAX;
+use crate::hdf5::writing::{GROUP_INFO_BODY, link, link_message};
 
 /// A header that is being changed.
 #[derive(Debug)]
@@ -22,6 +24,11 @@ pub(in crate::hdf5) struct HeaderDraft {
     header: ObjectHeader,
     /// Links of a group of the oldest format, which lie in a table.
     pub(in crate::hdf5) table: Option<Vec<Link>>,
+    /// Where links lie in a heap, and those that it gets: names and messages, which have no order yet.
+    pub(in crate::hdf5) dense: Option<DensePlaces>,
+    pub(in crate::hdf5) added: Vec<(String, u64)>,
+    /// Whether the header itself changes.
+    changed: bool,
 }
 
 impl HeaderDraft {
@@ -30,13 +37,11 @@ impl HeaderDraft {
         let fetcher = Fetcher::new(source, file.widths, Context::new("change an object of HDF5 file", file.name()));
         let mut header = ObjectHeader::read(&fetcher, at)?;
         header.messages.retain(|message| !message.is(MessageKind::Nothing));
-        let (links, attributes) = (dense_links(&fetcher, &header)?, dense_attributes(&fetcher, &header)?);
+        let attributes = dense_attributes(&fetcher, &header)?;
         let table =
             header.find(MessageKind::SymbolTable).map(|message| old_links(&fetcher, &message.body)).transpose()?;
-        let mut draft = HeaderDraft { at, header, table };
-        for body in links {
-            draft.push(MessageKind::Link, 0, body);
-        }
+        let dense = if table.is_some() { None } else { dense_places(&fetcher, &header)? };
+        let mut draft = HeaderDraft { at, header, table, dense, added: Vec::new(), changed: false };
         for attribute in attributes {
             if attribute.shared {
                 return Err(fetcher
@@ -45,17 +50,108 @@ impl HeaderDraft {
             }
             draft.push(MessageKind::Attribute, attribute.order.unwrap_or(0) as u16, attribute.body);
         }
-        for info in draft.header.messages.iter_mut() {
-            // What lay in a heap is in the header now.
-            let before = match info.kind {
-                kind if kind == MessageKind::LinkInfo as u16 => 8,
-                kind if kind == MessageKind::AttributeInfo as u16 => 2,
-                _ => continue,
-            };
-            let begin = 2 + if info.body.get(1).is_some_and(|flags| flags & 1 != 0) { before } else { 0 };
-            info.body.iter_mut().skip(begin).for_each(|byte| *byte = 0xff);
-        }
+        draft.forget_heap(MessageKind::AttributeInfo, 2);
+        draft.changed = false;
         Ok(draft)
+    }
+
+    /// Says that what lay in a heap is in the header now; a number of so many bytes may come before its address.
+    fn forget_heap(&mut self, info: MessageKind, before: usize) {
+        for body in self.body(info).into_iter() {
+            let begin = 2 + if body.get(1).is_some_and(|flags| flags & 1 != 0) { before } else { 0 };
+            body.iter_mut().skip(begin).for_each(|byte| *byte = 0xff);
+        }
+    }
+
+    /// Takes all links into the header, wherever they lie.
+    pub(in crate::hdf5) fn collapse(&mut self, file: &Hdf5File, source: &dyn MetadataSource) -> Result<(), Error> {
+        let fetcher = Fetcher::new(source, file.widths, Context::new("change an object of HDF5 file", file.name()));
+        if let Some(table) = self.table.take() {
+            self.changed = true;
+            self.header.messages.retain(|message| !message.is(MessageKind::SymbolTable));
+            self.push(MessageKind::LinkInfo, 0, [vec![0, 0], vec![0xff; 16]].concat());
+            self.push(MessageKind::GroupInfo, 0, GROUP_INFO_BODY.to_vec());
+            for Link { name, member } in table {
+                self.push(MessageKind::Link, 0, link_message(&name, &member));
+            }
+        }
+        if self.dense.take().is_none() {
+            return Ok(());
+        }
+        for body in dense_links(&fetcher, &self.header)? {
+            self.push(MessageKind::Link, 0, body);
+        }
+        self.forget_heap(MessageKind::LinkInfo, 8);
+        for (name, at) in std::mem::take(&mut self.added) {
+            self.link(&name, at);
+        }
+        Ok(())
+    }
+
+    /// Lets a group have an object under this name.
+    pub(in crate::hdf5) fn link(&mut self, name: &str, at: u64) {
+        if let Some(table) = &mut self.table {
+            self.changed = true;
+            return table.push(Link { name: name.into(), member: LinkTarget::Object(at) });
+        }
+        if self.dense.is_some() {
+            return self.added.push((name.into(), at));
+        }
+        let order = self.count(MessageKind::LinkInfo);
+        self.push(MessageKind::Link, 0, link(name, order, at));
+    }
+
+    /// What a group has under a name, or will have.
+    pub(in crate::hdf5) fn member(
+        &self,
+        file: &Hdf5File,
+        source: &dyn MetadataSource,
+        name: &str,
+    ) -> Result<Option<LinkTarget>, Error> {
+        if let Some(places) = self.dense {
+            let added = self.added.iter().find(|(added, _)| added == name);
+            let fetcher = Fetcher::new(source, file.widths, Context::new("look into a group of", file.name()));
+            return match added {
+                Some((_, at)) => Ok(Some(LinkTarget::Object(*at))),
+                None => Ok(dense_link(&fetcher, places, name)?.map(|link| link.member)),
+            };
+        }
+        Ok(self.links(file, source)?.into_iter().find(|link| link.name == name).map(|link| link.member))
+    }
+
+    /// Bodies of the messages of links that lie in the header.
+    pub(in crate::hdf5) fn link_messages(&self) -> impl Iterator<Item = &[u8]> {
+        self.header.messages.iter().filter(|message| message.is(MessageKind::Link)).map(|message| &message.body[..])
+    }
+
+    /// Lets the header say that all links lie there; if it counts them, that the next one has at most this number.
+    pub(in crate::hdf5) fn lead_to(&mut self, places: DensePlaces, next: Option<u64>) {
+        self.header.messages.retain(|message| !message.is(MessageKind::Link));
+        let Some(body) = self.body(MessageKind::LinkInfo).filter(|body| body.len() >= 2) else { return };
+        let flags = body[1];
+        body.truncate(2 + if flags & 1 != 0 { 8 } else { 0 });
+        if let Some(next) = next.filter(|_| flags & 1 != 0 && body.len() == 10) {
+            body[2..10].copy_from_slice(&next.to_le_bytes());
+        }
+        body.extend(places.heap.to_le_bytes());
+        body.extend(places.names.to_le_bytes());
+        if flags & 2 != 0 {
+            body.extend(places.orders.unwrap_or(NOWHERE).to_le_bytes());
+        }
+    }
+
+    /// What the header says of its links: whether they are counted, and whether that can be looked up; and the number that the next
+    /// one has at most.
+    pub(in crate::hdf5) fn link_order(&self) -> (bool, bool, u64) {
+        let body = self.header.find(MessageKind::LinkInfo).map_or(&[][..], |info| &info.body);
+        let flags = body.get(1).copied().unwrap_or(0);
+        let next = body.get(2..10).and_then(|bytes| bytes.first_chunk()).map_or(0, |next| u64::from_le_bytes(*next));
+        (flags & 1 != 0, flags & 3 == 3, if flags & 1 != 0 { next } else { 0 })
+    }
+
+    /// Whether the header is made anew.
+    pub(in crate::hdf5) fn is_changed(&self) -> bool {
+        self.changed
     }
 
     /// What object it is of.
@@ -70,11 +166,13 @@ impl HeaderDraft {
 
     /// The body of the first message of a kind.
     pub(in crate::hdf5) fn body(&mut self, kind: MessageKind) -> Option<&mut Vec<u8>> {
+        self.changed = true;
         self.header.messages.iter_mut().find(|message| message.is(kind)).map(|message| &mut message.body)
     }
 
     /// Adds a message; `order` counts those of its kind.
     pub(in crate::hdf5) fn push(&mut self, kind: MessageKind, order: u16, body: Vec<u8>) {
+        self.changed = true;
         let order = self.header.counted.then_some(order);
         self.header.messages.push(HeaderMessage { kind: kind as u16, flags: 0, order, body, at: 0, block: (0, 0) });
     }
@@ -109,7 +207,7 @@ impl HeaderDraft {
         }
         let fetcher = Fetcher::new(source, file.widths, Context::new("list an HDF5 group of", file.name()));
         let links = self.header.messages.iter().filter(|message| message.is(MessageKind::Link));
-        links.map(|message| Ok(link(&mut fetcher.fields(&message.body, "link message"))?.1)).collect()
+        links.map(|message| Ok(parsed(&mut fetcher.fields(&message.body, "link message"))?.1)).collect()
     }
 
     /// Takes the link of this name away.
@@ -119,15 +217,17 @@ impl HeaderDraft {
         source: &dyn MetadataSource,
         name: &str,
     ) -> Result<(), Error> {
+        self.changed = true;
         if let Some(table) = &mut self.table {
             table.retain(|link| link.name != name);
             return Ok(());
         }
+        self.collapse(file, source)?;
         let fetcher = Fetcher::new(source, file.widths, Context::new("change an HDF5 group of", file.name()));
         let mut found = None;
         for (number, message) in self.header.messages.iter().enumerate() {
             if message.is(MessageKind::Link) {
-                let (_, link): Ordered = link(&mut fetcher.fields(&message.body, "link message"))?;
+                let (_, link): Ordered = parsed(&mut fetcher.fields(&message.body, "link message"))?;
                 found = found.or((link.name == name).then_some(number));
             }
         }
@@ -143,6 +243,7 @@ impl HeaderDraft {
         goes: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
         let fetcher = Fetcher::new(source, file.widths, Context::new("change attributes of", file.name()));
+        self.changed = true;
         let mut kept = Vec::with_capacity(self.header.messages.len());
         for message in std::mem::take(&mut self.header.messages) {
             // What is elsewhere has no name here.
@@ -252,8 +353,7 @@ impl Hdf5File {
             if self.kind_at(source, at)? != ObjectKind::Group {
                 return Ok(None);
             }
-            let link = self.group_at(source, at)?.into_iter().find(|link| link.name == name);
-            match link.map(|link| link.member) {
+            match self.member_at(source, at, name)? {
                 Some(LinkTarget::Object(inner)) => at = inner,
                 _ => return Ok(None),
             }

@@ -1,6 +1,7 @@
 //! Members of groups: old ones by a tree of names, new ones by link messages in the header or in a heap
 //! (sections III.A.1, III.C, IV.A.2.c and g).
 
+use super::dense::DensePlaces;
 use super::fetch::Fetcher;
 use super::fields::{FieldReader, text};
 use super::header::{MessageKind, ObjectHeader, ObjectKind};
@@ -8,9 +9,10 @@ use super::heap_fractal::FractalHeap;
 use super::heap_local::LocalHeap;
 use super::superblock::Hdf5File;
 use super::tree_v1::{TreeV1, VisitV1};
-use super::tree_v2::all_records;
+use super::tree_v2::{TreeV2, VisitV2, all_records};
 use crate::error::{Context, Error};
 use crate::hdf5::content::{Link, LinkTarget, MetadataSource};
+use crate::hdf5::lookup3::lookup3;
 
 impl Hdf5File {
     /// The members of the group whose header is at `address`: in the order in which they were made where the file has it,
@@ -40,6 +42,27 @@ impl Hdf5File {
             links.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
         }
         Ok(links.into_iter().map(|(_, link)| link).collect())
+    }
+
+    /// What a group has under a name, where it has that: of links in a heap, found by a tree.
+    ///
+    /// # Errors
+    /// When there is no group, or it is damaged.
+    pub(in crate::hdf5) fn member_at(
+        &self,
+        source: &dyn MetadataSource,
+        address: u64,
+        name: &str,
+    ) -> Result<Option<LinkTarget>, Error> {
+        let fetcher = Fetcher::new(source, self.widths, Context::new("look into an HDF5 group of", &self.name));
+        let header = ObjectHeader::read(&fetcher, address)?;
+        let links = match dense_places(&fetcher, &header)? {
+            Some(places) if header.find(MessageKind::SymbolTable).is_none() => {
+                dense_link(&fetcher, places, name)?.into_iter().collect()
+            }
+            _ => self.group_at(source, address)?,
+        };
+        Ok(links.into_iter().find(|link| link.name == name).map(|link| link.member))
     }
 
     /// What the object is whose header is at `address`.
@@ -85,15 +108,64 @@ pub(super) fn link(fields: &mut FieldReader) -> Result<Ordered, Error> {
     Ok((order, Link { name, member }))
 }
 
-/// Messages of links that lie in a heap, to which records of a tree lead.
-pub(super) fn dense_links(fetcher: &Fetcher, header: &ObjectHeader) -> Result<Vec<Vec<u8>>, Error> {
-    let Some(info) = header.find(MessageKind::LinkInfo) else { return Ok(Vec::new()) };
+/// Where the links of a group lie that are in a heap.
+pub(super) fn dense_places(fetcher: &Fetcher, header: &ObjectHeader) -> Result<Option<DensePlaces>, Error> {
+    let Some(info) = header.find(MessageKind::LinkInfo) else { return Ok(None) };
     let mut fields = fetcher.fields(&info.body, "link info message");
     fields.version(0..=0)?;
     let flags = fields.byte()?;
     fields.skip(if flags & 1 != 0 { 8 } else { 0 })?;
     let (heap, names) = (fields.address()?, fields.address()?);
-    let Some((heap, names)) = heap.zip(names) else { return Ok(Vec::new()) };
+    let orders = if flags & 2 != 0 { fields.address()? } else { None };
+    Ok(heap.zip(names).map(|(heap, names)| DensePlaces { heap, names, orders }))
+}
+
+/// The link of this name that lies in a heap, found by the hash of its name.
+pub(super) fn dense_link(
+    fetcher: &Fetcher,
+    DensePlaces { heap, names, .. }: DensePlaces,
+    name: &str,
+) -> Result<Option<Link>, Error> {
+    struct Named<'a> {
+        fetcher: &'a Fetcher<'a>,
+        heap: FractalHeap<'a>,
+        name: &'a str,
+        hash: u32,
+        found: Option<Link>,
+    }
+    fn hash_of(record: &[u8]) -> u32 {
+        record.first_chunk().map_or(0, |hash| u32::from_le_bytes(*hash))
+    }
+    impl VisitV2 for Named<'_> {
+        fn wants(&mut self, before: Option<&[u8]>, behind: Option<&[u8]>) -> Result<bool, Error> {
+            let hash = self.hash;
+            Ok(before.is_none_or(|before| hash_of(before) <= hash)
+                && behind.is_none_or(|behind| hash <= hash_of(behind)))
+        }
+        fn record(&mut self, record: &[u8]) -> Result<(), Error> {
+            if hash_of(record) != self.hash || self.found.is_some() {
+                return Ok(());
+            }
+            let id = record.get(4..).unwrap_or_default();
+            let object = self.heap.object(id)?;
+            let (_, link) = link(&mut self.fetcher.fields(&object, "link message"))?;
+            self.found = Some(link).filter(|link| link.name == self.name);
+            Ok(())
+        }
+    }
+    let heap = FractalHeap::read(fetcher, heap)?;
+    let tree = TreeV2::read(fetcher, names)?;
+    if tree.kind != 5 || tree.record_bytes != 4 + heap.id_bytes() {
+        return Err(fetcher.context.corrupt("a tree of names", format!("one of type {}", tree.kind)));
+    }
+    let mut named = Named { fetcher, heap, name, hash: lookup3(name.as_bytes()), found: None };
+    tree.visit(&mut named)?;
+    Ok(named.found)
+}
+
+/// Messages of links that lie in a heap, to which records of a tree lead.
+pub(super) fn dense_links(fetcher: &Fetcher, header: &ObjectHeader) -> Result<Vec<Vec<u8>>, Error> {
+    let Some(DensePlaces { heap, names, .. }) = dense_places(fetcher, header)? else { return Ok(Vec::new()) };
     let heap = FractalHeap::read(fetcher, heap)?;
     let (_, records) = all_records(fetcher, names, &[5])?;
     let mut found = Vec::with_capacity(records.len());

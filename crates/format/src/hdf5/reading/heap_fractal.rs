@@ -161,7 +161,7 @@ impl<'a> FractalHeap<'a> {
     }
 
     /// The addresses in a table of blocks.
-    fn table(&self, at: u64, rows: u64) -> Result<Rc<[u8]>, Error> {
+    pub(super) fn table(&self, at: u64, rows: u64) -> Result<Rc<[u8]>, Error> {
         let begin = 5 + u64::from(self.fetcher.widths.offset) + u64::from(self.offset_width);
         let entries = (rows * self.width).checked_mul(self.fetcher.widths.offset.into());
         let bytes = entries.and_then(|bytes| bytes.checked_add(begin + 4));
@@ -173,7 +173,7 @@ impl<'a> FractalHeap<'a> {
     }
 
     /// A block of objects, whose checksum is in its head and counts as zero.
-    fn direct(&self, at: u64, bytes: u64) -> Result<Rc<[u8]>, Error> {
+    pub(super) fn direct(&self, at: u64, bytes: u64) -> Result<Rc<[u8]>, Error> {
         self.fetcher.kept(at, || {
             let mut block = self.fetcher.block(at, bytes, b"FHDB")?;
             let begin = 5 + usize::from(self.fetcher.widths.offset) + usize::from(self.offset_width);

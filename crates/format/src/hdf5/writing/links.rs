@@ -1,16 +1,13 @@
-//! What is in a group: links in its header, or, where there are many, a table that is sorted by name.
+//! What is in a group: links in its header, or, in groups of the oldest format that exist, a table that is sorted by name.
 //!
-//! A header is searched from its begin, so that a thousand openings of a group of a thousand look at a million links. The table
-//! is that of the oldest format (sections III.A.1, III.B and III.D of the specification): a B-tree of nodes of symbols, whose
-//! names lie in a local heap. It does not know in which order links were made.
+//! A header is searched from its begin, so that a thousand openings of a group of a thousand look at a million links: where there are
+//! more, they lie in a heap (`dense`). The table (sections III.A.1, III.B and III.D of the specification) is a B-tree of nodes of
+//! symbols, whose names lie in a local heap. It does not know in which order links were made.
 
 use super::header::NewHeader;
 use super::messages;
 use super::tree::node_counts;
 use crate::hdf5::content::{LinkTarget, NOWHERE};
-
-/// Most links that a header has.
-pub(super) const COMPACT_MAX: usize = 4096;
 
 /// Symbols of a node, and children of a node of the tree, that is full: what libraries assume.
 const SYMBOLS_MAX: usize = 8;
@@ -21,7 +18,7 @@ const HEAP_HEAD_BYTES: u64 = 32;
 
 /// Adds links to a header, in the order in which they were made.
 pub(super) fn compact(header: &mut NewHeader, all: &[(&str, u64)]) {
-    header.message(messages::LINK_INFO, &messages::link_info(all.len()));
+    header.message(messages::LINK_INFO, &messages::link_info(all.len() as u64, None));
     header.message(messages::GROUP_INFO, &messages::GROUP_INFO_BODY);
     for (order, (name, at)) in all.iter().enumerate() {
         header.message(messages::LINK, &messages::link(name, Some(order as u64), *at));

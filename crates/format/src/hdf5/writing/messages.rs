@@ -4,7 +4,8 @@ use super::datatypes;
 use super::new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewStorage};
 use super::scales::NewAttribute;
 use crate::error::{Context, Error};
-use crate::hdf5::content::{Filter, NOWHERE};
+use crate::hdf5::content::{Filter, LinkTarget, NOWHERE};
+use crate::hdf5::reading::DensePlaces;
 use crate::size::array_bytes;
 use hyperslab_layout::tuple;
 
@@ -17,7 +18,6 @@ pub(super) const LAYOUT: u8 = 0x08;
 pub(super) const GROUP_INFO: u8 = 0x0a;
 pub(super) const FILTERS: u8 = 0x0b;
 pub(super) const ATTRIBUTE: u8 = 0x0c;
-pub(super) const SYMBOL_TABLE: u8 = 0x11;
 pub(super) const ATTRIBUTE_INFO: u8 = 0x15;
 
 /// Most dimensions of a dataset; of one in chunks, one less.
@@ -145,16 +145,17 @@ pub(super) fn filters(filters: &[Filter]) -> Vec<u8> {
     bytes
 }
 
-/// Section IV.A.2.c: links in the header, in the order in which they were made.
-pub(super) fn link_info(links: usize) -> Vec<u8> {
+/// Section IV.A.2.c: links in the order in which they were made, of which the next one has this number or a smaller one; in the
+/// header, or in a heap.
+pub(in crate::hdf5) fn link_info(next: u64, places: Option<DensePlaces>) -> Vec<u8> {
     let mut bytes = vec![0, 0b11];
-    bytes.extend((links as u64).to_le_bytes());
-    bytes.extend([0xff; 24]);
+    let places = places.map_or([NOWHERE; 3], |places| [places.heap, places.names, places.orders.unwrap_or(NOWHERE)]);
+    [next].into_iter().chain(places).for_each(|number| bytes.extend(number.to_le_bytes()));
     bytes
 }
 
 /// Section IV.A.2.k, with all as it is by default.
-pub(super) const GROUP_INFO_BODY: [u8; 2] = [0, 0];
+pub(in crate::hdf5) const GROUP_INFO_BODY: [u8; 2] = [0, 0];
 
 /// Section IV.A.2.g: a hard link; `order` is when it was made, where the group counts that.
 pub(in crate::hdf5) fn link(name: &str, order: Option<u64>, at: u64) -> Vec<u8> {
@@ -165,6 +166,21 @@ pub(in crate::hdf5) fn link(name: &str, order: Option<u64>, at: u64) -> Vec<u8> 
     bytes.extend((name.len() as u16).to_le_bytes());
     bytes.extend_from_slice(name.as_bytes());
     bytes.extend(at.to_le_bytes());
+    bytes
+}
+
+/// The same of any link of a table, which has no order.
+pub(in crate::hdf5) fn link_message(name: &str, member: &LinkTarget) -> Vec<u8> {
+    let LinkTarget::Soft(path) = member else {
+        let LinkTarget::Object(at) = member else { unreachable!("such links lie in headers only") };
+        return link(name, None, *at);
+    };
+    // With its kind, a character set, and two bytes of length.
+    let mut bytes = vec![1, 0b1_1001, 1, 1];
+    bytes.extend((name.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.extend((path.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(path.as_bytes());
     bytes
 }
 

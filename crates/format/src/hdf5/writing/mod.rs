@@ -1,8 +1,8 @@
 //! The metadata of a new file, as a tree of what it holds, made into bytes.
 //!
 //! The elements of datasets are written by others, where it was decided; what is made here lies behind them, and the superblock,
-//! which makes the file valid, comes last. Headers, links and attributes are those of HDF5 1.8 (headers of version 2, links
-//! and attributes in them, in the order in which they were made, as netCDF-4 wants it), and chunks are found by B-trees of
+//! which makes the file valid, comes last. Headers, links and attributes are those of HDF5 1.8 (headers of version 2, a few links
+//! and attributes in them, more links in heaps, in the order in which they were made, as netCDF-4 wants it), and chunks are found by B-trees of
 //! version 1, which every library of HDF5 reads.
 
 mod datatypes;
@@ -14,7 +14,8 @@ mod new;
 mod scales;
 mod tree;
 
-use super::content::{Hdf5Attribute, LinkTarget, NOWHERE};
+use super::content::{Hdf5Attribute, NOWHERE};
+use super::dense::{COMPACT_MAX, DenseLinks, MadeLinks, ORDER_AHEAD};
 use super::lookup3::checked;
 use super::policy::{NAME_BYTES_MAX, SECTOR_BYTES};
 use super::reading::SIGNATURE;
@@ -23,7 +24,7 @@ pub(super) use header::MESSAGE_BYTES_MAX;
 use header::NewHeader;
 use heap::Heap;
 pub(super) use links::{table, table_message};
-pub(super) use messages::{chunked_layout, link};
+pub(super) use messages::{GROUP_INFO_BODY, chunked_layout, link, link_message};
 pub use new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewGroup, NewMember, NewStorage};
 pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
 use std::collections::BTreeSet;
@@ -164,17 +165,23 @@ impl Places {
             next = (next + bytes).next_multiple_of(8);
             at
         };
+        let to_sector = |at: u64| at.next_multiple_of(SECTOR_BYTES) - at;
         let headers = made.headers.iter().map(|header| {
             let bytes = header.len() as u64;
             // Its first block lies in one sector.
             let (at, first) = (take(0), header::first_block(bytes));
             let crosses = at / SECTOR_BYTES != (at + first - 1) / SECTOR_BYTES;
-            take(if crosses { at.next_multiple_of(SECTOR_BYTES) - at } else { 0 });
+            take(if crosses { to_sector(at) } else { 0 });
             take(bytes)
         });
         self.headers = headers.collect();
         self.indexes = made.indexes.iter().map(|index| take(index.len() as u64)).collect();
-        self.tables = made.tables.iter().map(|table| take(table.len() as u64)).collect();
+        let tables = made.tables.iter().map(|table| {
+            let at = take(0);
+            take(to_sector(at));
+            take(table.len() as u64)
+        });
+        self.tables = tables.collect();
         self.heap = take(0);
     }
 }
@@ -186,7 +193,7 @@ struct WritePass {
     headers: Vec<Vec<u8>>,
     /// Indexes of chunks.
     indexes: Vec<Vec<u8>>,
-    /// Links of groups that have many.
+    /// Links of groups that have many, in heaps.
     tables: Vec<Vec<u8>>,
     heap: Heap,
     /// Paths of datasets, and the addresses of their headers.
@@ -206,7 +213,7 @@ impl WritePass {
         self.headers.push(Vec::new());
         let links = self.members(group, path)?;
         let mut header = NewHeader::default();
-        self.links(&mut header, &links);
+        self.links(&mut header, &links)?;
         self.attributes(&mut header, &group.attributes, path)?;
         let at = self.header_at(number);
         self.headers[number] = header.bytes(&Context::new("make the HDF5 group", path), at)?;
@@ -226,14 +233,21 @@ impl WritePass {
         each.collect()
     }
 
-    fn links(&mut self, header: &mut NewHeader, all: &[(&str, u64)]) {
-        if all.len() <= links::COMPACT_MAX {
-            return links::compact(header, all);
+    fn links(&mut self, header: &mut NewHeader, all: &[(&str, u64)]) -> Result<(), Error> {
+        if all.len() <= COMPACT_MAX {
+            links::compact(header, all);
+            return Ok(());
         }
         let at = self.places.tables.get(self.tables.len()).copied().unwrap_or(0);
-        let all: Vec<_> = all.iter().map(|(name, at)| (*name, LinkTarget::Object(*at))).collect();
-        self.tables.push(links::table(&all, at));
-        header.message(messages::SYMBOL_TABLE, &links::table_message(at));
+        let mut dense = DenseLinks::new(true);
+        for (order, (name, at)) in all.iter().enumerate() {
+            dense.add(name.as_bytes(), Some(order as u64), &messages::link(name, Some(order as u64), *at))?;
+        }
+        let MadeLinks { behind, places, .. } = dense.made(at)?;
+        self.tables.push(behind);
+        header.message(messages::LINK_INFO, &messages::link_info(all.len() as u64 + ORDER_AHEAD, Some(places)));
+        header.message(messages::GROUP_INFO, &messages::GROUP_INFO_BODY);
+        Ok(())
     }
 
     fn dataset(&mut self, scaled: &scales::ScaledDataset, path: &str) -> Result<u64, Error> {
@@ -301,7 +315,9 @@ impl WritePass {
             bytes.extend_from_slice(header);
         }
         bytes.resize(bytes.len().next_multiple_of(8), 0);
-        for part in self.indexes.iter().chain(&self.tables) {
+        let places = self.places.indexes.iter().chain(&self.places.tables);
+        for (part, place) in self.indexes.iter().chain(&self.tables).zip(places) {
+            bytes.resize((place - at) as usize, 0);
             bytes.extend_from_slice(part);
             bytes.resize(bytes.len().next_multiple_of(8), 0);
         }
