@@ -41,7 +41,8 @@ pub(super) use told::{look_at, of_told};
 
 impl Form for Hdf5 {
     fn extent(&self) -> FileSize {
-        let growing = self.arrays.iter().enumerate().filter(|(_, held)| held.grows());
+        let growing = self.limited.iter().map(|number| (*number, &self.arrays[*number]));
+        let growing = growing.filter(|(_, held)| held.grows());
         let lengths = growing.map(|(number, held)| (number, held.array.shape[0])).collect();
         FileSize { arrays: self.arrays.len(), records: 0, bytes: self.end, lengths }
     }
@@ -116,7 +117,7 @@ impl Form for Hdf5 {
             self.end = self.end.max(end);
             return Ok(None);
         }
-        let new = self.new_tree(None)?;
+        let new = self.new_tree(None)?.made();
         Ok(Some(Box::new(move |directory, name| {
             editing::change(directory, name, end, |edits| {
                 for (at, path, dataset) in changed {
@@ -228,10 +229,11 @@ impl Form for Hdf5 {
             let cut = new_chunks((ask, *element), own, &limits, &fill)?;
             self.push(one, Said { cut, limits, fill, dimensions, attributes })
         });
-        // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file.
-        let first = if self.options.netcdf { 0 } else { before.arrays };
+        // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file; else what
+        // is there was looked at when it came.
+        let (first, groups) = if self.options.netcdf { (0, &self.groups[..]) } else { (before.arrays, &[][..]) };
         let added = added.and_then(|()| {
-            Hdf5Metadata::check(&self.tree_of(self.groups.iter(), self.arrays[first..].iter())?).map_err(format_fault)
+            Hdf5Metadata::check(&self.tree_of(groups.iter(), self.arrays[first..].iter())?).map_err(format_fault)
         });
         added.inspect_err(|_| self.back_to(before))
     }
@@ -284,6 +286,8 @@ impl Form for Hdf5 {
 
     fn back_to(&mut self, before: FileSize) {
         self.arrays.truncate(before.arrays);
+        self.settled.1 = self.settled.1.min(before.arrays);
+        self.limited.retain(|number| *number < before.arrays);
         for (number, length) in before.lengths {
             self.arrays[number].array.shape[0] = length;
         }

@@ -110,6 +110,10 @@ pub(super) struct Hdf5 {
     /// Datasets that are no arrays, and why.
     pub(super) others: BTreeMap<String, Unread>,
     pub(super) groups: ByPath<HeldGroup>,
+    /// How many groups and arrays at the begin are in the file, so that those that are new are not looked for among all.
+    pub(super) settled: (usize, usize),
+    /// Numbers of the arrays that may grow, now or before they were as long as they may be.
+    pub(super) limited: Vec<usize>,
     /// Paths of steps that are not published.
     pub(super) steps: Vec<String>,
     pub(super) end: u64,
@@ -130,6 +134,8 @@ impl Hdf5 {
             attributes,
             others: BTreeMap::new(),
             groups: ByPath::default(),
+            settled: (0, 0),
+            limited: Vec::new(),
             steps: Vec::new(),
             end: DATA_AT,
             superblock: Vec::new(),
@@ -148,6 +154,9 @@ impl Hdf5 {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
         let place = cut.map_or(ElementsAt::At(at), |cut| cut.at(at));
+        if !limits.is_empty() {
+            self.limited.push(self.arrays.len());
+        }
         self.arrays.push(Hdf5Array { array, place, limits, fill, dimensions, attributes, is_new: true });
         self.end = end;
         Ok(())
@@ -182,6 +191,12 @@ impl Hdf5 {
         Ok(names.iter().zip(shape).map(|(name, extent)| Some(*extent).filter(|_| !is_unlimited(name))).collect())
     }
 
+    /// Notes which arrays may grow, when others have other numbers than before.
+    pub(super) fn note_limited(&mut self) {
+        let limited = self.arrays.iter().enumerate().filter(|(_, held)| !held.limits.is_empty());
+        self.limited = limited.map(|(number, _)| number).collect();
+    }
+
     /// The tree of a new file, without steps that are not published; but for one that is published by this change.
     pub(super) fn tree(&self, published: Option<&Edit>) -> Result<NewGroup, Fault> {
         let step = published.and_then(HeldGroup::of_step);
@@ -203,32 +218,58 @@ impl Hdf5 {
         let attributes =
             |map: Map<String, Value>| Hdf5Attribute::of_map(&map, None, self.options.dialect()).map_err(format_fault);
         let netcdf = self.options.netcdf;
-        let mut root = NewGroup { attributes: attributes(self.attributes.clone())?, netcdf, ..NewGroup::default() };
+        let root = NewGroup { attributes: attributes(self.attributes.clone())?, netcdf, ..NewGroup::default() };
+        let mut tree = TreeDraft::of(root);
         for group in groups {
-            group_in(&mut root, &group.path).attributes = attributes(group.stored_attributes())?;
+            tree.group(&group.path).attributes = attributes(group.stored_attributes())?;
         }
         for held in arrays {
             let dataset = held.dataset(&self.options)?;
             let (above, _) = held.array.name.rsplit_once('/').unwrap_or_default();
-            group_in(&mut root, above).members.push(NewMember::Dataset(dataset));
+            tree.group(above).members.push(NewMember::Dataset(dataset));
         }
-        Ok(root)
+        Ok(tree.made())
     }
 }
 
-/// The group with this path, made where it is missing.
-pub(super) fn group_in<'a>(root: &'a mut NewGroup, path: &str) -> &'a mut NewGroup {
-    path.split('/').filter(|name| !name.is_empty()).fold(root, |group, name| {
-        let is_it = |member: &NewMember| matches!(member, NewMember::Group(group) if group.name == name);
-        let at = group.members.iter().position(is_it).unwrap_or_else(|| {
-            group.members.push(NewMember::Group(NewGroup { name: name.into(), ..NewGroup::default() }));
-            group.members.len() - 1
-        });
-        match &mut group.members[at] {
-            NewMember::Group(inner) => inner,
-            NewMember::Dataset(_) => unreachable!("it was found as a group"),
+/// Groups and datasets as a tree that is being made.
+pub(super) struct TreeDraft {
+    root: NewGroup,
+    /// Of each group by its path, which member of the group above it is: those of many are not looked through.
+    places: BTreeMap<String, usize>,
+}
+
+impl TreeDraft {
+    pub(super) fn of(root: NewGroup) -> TreeDraft {
+        TreeDraft { root, places: BTreeMap::new() }
+    }
+
+    /// The group with this path, made where it is missing.
+    pub(super) fn group(&mut self, path: &str) -> &mut NewGroup {
+        let TreeDraft { root, places } = self;
+        let mut group = root;
+        for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
+            let within = &path[..end];
+            let name = within.rsplit('/').next().unwrap_or_default();
+            if name.is_empty() {
+                continue;
+            }
+            let at = places.get(within).copied().unwrap_or_else(|| {
+                group.members.push(NewMember::Group(NewGroup { name: name.into(), ..NewGroup::default() }));
+                places.insert(within.to_string(), group.members.len() - 1);
+                group.members.len() - 1
+            });
+            group = match &mut group.members[at] {
+                NewMember::Group(inner) => inner,
+                NewMember::Dataset(_) => unreachable!("it was noted as a group"),
+            };
         }
-    })
+        group
+    }
+
+    pub(super) fn made(self) -> NewGroup {
+        self.root
+    }
 }
 
 /// What is said of a new array.

@@ -1,7 +1,7 @@
 //! What of an HDF5 file can be changed besides elements: attributes, groups, names, shapes; and what becomes visible with a step.
 
 use super::by_path::above;
-use super::contents::{Hdf5, Hdf5Array, HeldGroup, group_in};
+use super::contents::{Hdf5, Hdf5Array, HeldGroup, TreeDraft};
 use super::elements::ElementsAt;
 use super::told::Bytes;
 use crate::error::format_fault;
@@ -29,7 +29,7 @@ pub(super) fn change(
     at: u64,
     edit: impl FnOnce(&mut Hdf5Edit) -> Result<(), hyperslab_format::Error>,
 ) -> Result<FileChange, Fault> {
-    let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
+    let source = Bytes::of_change(directory, name, directory.length(name).unwrap_or(0));
     let made = || {
         let file = Hdf5File::open(&source, &directory.full(name))?;
         let mut edits = Hdf5Edit::of(&file, &source, at)?;
@@ -159,31 +159,33 @@ impl Hdf5 {
     }
 
     /// The tree of what a file that exists does not have yet, and that can be seen, or will be when this step is published.
-    pub(super) fn new_tree(&self, step: Option<&str>) -> Result<NewGroup, Fault> {
+    pub(super) fn new_tree(&self, step: Option<&str>) -> Result<TreeDraft, Fault> {
         let is_meant = |path: &str| match (self.step_of(path), step) {
             (None, None) => true,
             (Some(hidden), Some(step)) => hidden == step,
             _ => false,
         };
-        let mut root = NewGroup::default();
-        for group in self.groups.iter().filter(|group| group.is_new && is_meant(&group.path)) {
-            group_in(&mut root, &group.path).attributes = self.attributes_of(&group.stored_attributes(), None)?;
+        let mut tree = TreeDraft::of(NewGroup::default());
+        let (groups, arrays) = (&self.groups[self.settled.0..], &self.arrays[self.settled.1..]);
+        for group in groups.iter().filter(|group| group.is_new && is_meant(&group.path)) {
+            tree.group(&group.path).attributes = self.attributes_of(&group.stored_attributes(), None)?;
         }
-        for held in self.arrays.iter().filter(|held| held.is_new && is_meant(&held.array.name)) {
+        for held in arrays.iter().filter(|held| held.is_new && is_meant(&held.array.name)) {
             let (above, _) = held.array.name.rsplit_once('/').unwrap_or_default();
-            group_in(&mut root, above).members.push(NewMember::Dataset(held.dataset(&self.options)?));
+            tree.group(above).members.push(NewMember::Dataset(held.dataset(&self.options)?));
         }
-        Ok(root)
+        Ok(tree)
     }
 
     /// What was new is in the file now, and is looked up by its name.
     pub(super) fn settle(&mut self) {
         let steps = std::mem::take(&mut self.steps);
         let hidden = |path: &str| steps.iter().any(|step| is_in(path, step));
-        for group in self.groups.iter_mut().filter(|group| !hidden(&group.path)) {
+        let (groups, arrays) = self.settled;
+        for group in self.groups[groups..].iter_mut().filter(|group| !hidden(&group.path)) {
             group.is_new = false;
         }
-        for held in self.arrays.iter_mut().filter(|held| held.is_new && !hidden(&held.array.name)) {
+        for held in self.arrays[arrays..].iter_mut().filter(|held| held.is_new && !hidden(&held.array.name)) {
             held.is_new = false;
             held.place = match std::mem::replace(&mut held.place, ElementsAt::Named) {
                 ElementsAt::Grid { chunk, .. } => {
@@ -194,6 +196,9 @@ impl Hdf5 {
             };
         }
         self.steps = steps;
+        let groups = self.groups[groups..].iter().take_while(|group| !group.is_new).count() + groups;
+        let arrays = self.arrays[arrays..].iter().take_while(|held| !held.is_new).count() + arrays;
+        self.settled = (groups, arrays);
     }
 
     /// How the file changes; what lies in a step that is not published changes with that, and nowhere else before.
@@ -238,8 +243,9 @@ impl Hdf5 {
                 }
                 self.check_free(name)?;
                 self.check_not_netcdf("making a group in")?;
-                let mut root = NewGroup::default();
-                group_in(&mut root, name).attributes = self.attributes_of(attributes, None)?;
+                let mut tree = TreeDraft::of(NewGroup::default());
+                tree.group(name).attributes = self.attributes_of(attributes, None)?;
+                let root = tree.made();
                 Ok(self.by(move |edits| edits.add(&root).map(drop)))
             }
             Edit::Begin(step) => {
@@ -250,9 +256,10 @@ impl Hdf5 {
                 self.check_free(step).map(|()| None)
             }
             Edit::Publish { step, .. } => {
-                let mut root = self.new_tree(Some(step))?;
                 let group = HeldGroup::of_step(edit).expect("it is one of a step");
-                group_in(&mut root, step).attributes = self.attributes_of(&group.stored_attributes(), None)?;
+                let mut tree = self.new_tree(Some(step))?;
+                tree.group(step).attributes = self.attributes_of(&group.stored_attributes(), None)?;
+                let root = tree.made();
                 Ok(self.by(move |edits| edits.add(&root).map(drop)))
             }
             Edit::GiveUp(_) => Ok(None),
@@ -350,6 +357,8 @@ impl Hdf5 {
         self.groups.retain(|group| !is_in(&group.path, path));
         let gone = (0..self.arrays.len()).filter(|number| is_in(&self.arrays[*number].array.name, path)).collect();
         self.arrays.retain(|held| !is_in(&held.array.name, path));
+        self.settled = (0, 0);
+        self.note_limited();
         gone
     }
 

@@ -10,6 +10,9 @@ pub(super) const PAGE: u64 = 4096;
 /// Bytes of metadata that are read at once.
 pub(super) const READ_BYTES: u64 = 64 << 10;
 
+/// The same where a few blocks of a file are changed, which lie apart.
+pub(super) const CHANGE_READ_BYTES: u64 = 2 << 10;
+
 /// Most chunks of an array that one call looks up: where they lie is told to all ranks.
 pub(super) const CHUNKS_MAX: u64 = 1 << 20;
 

@@ -3,7 +3,7 @@
 use super::by_path::ByPath;
 use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
 use super::elements::ElementsAt;
-use super::policy::READ_BYTES;
+use super::policy::{CHANGE_READ_BYTES, READ_BYTES};
 use crate::error::format_fault;
 use crate::file::disk::SeenFile;
 use crate::file::form::{FileArray, Form, Unread};
@@ -22,13 +22,20 @@ pub(super) struct Bytes<'a> {
     names: &'a dyn Names,
     name: &'a str,
     length: u64,
+    /// How many bytes are read at once \[B\].
+    each: u64,
     /// A stretch that was read last, by its first byte.
     last: Mutex<(u64, Arc<[u8]>)>,
 }
 
 impl<'a> Bytes<'a> {
     pub(super) fn of(names: &'a dyn Names, name: &'a str, length: u64) -> Bytes<'a> {
-        Bytes { names, name, length, last: Mutex::new((0, Arc::from([]))) }
+        Bytes { names, name, length, each: READ_BYTES, last: Mutex::new((0, Arc::from([]))) }
+    }
+
+    /// The same for a change, which looks at a few blocks here and there.
+    pub(super) fn of_change(names: &'a dyn Names, name: &'a str, length: u64) -> Bytes<'a> {
+        Bytes { each: CHANGE_READ_BYTES, ..Bytes::of(names, name, length) }
     }
 
     fn part(&self, at: u64, bytes: u64) -> Result<Arc<[u8]>, Fault> {
@@ -51,7 +58,7 @@ impl MetadataSource for Bytes<'_> {
         if let Some(found) = within(&last) {
             return Ok(found);
         }
-        let part = self.part(at, READ_BYTES.max(bytes as u64));
+        let part = self.part(at, self.each.max(bytes as u64));
         *last = (at, part.map_err(|fault| hyperslab_format::Error::unreadable(self.name, fault.text()))?);
         within(&last).ok_or_else(|| {
             let found = format!("{} B", last.1.len());
@@ -189,7 +196,22 @@ impl Hdf5 {
             let superblock = r.bytes()?.to_vec();
             let (arrays, groups) = (ByPath::of(arrays), ByPath::of(groups));
             let (steps, is_there) = (Vec::new(), true);
-            Some(Hdf5 { arrays, attributes, others, groups, steps, end, superblock, is_there, options })
+            let (settled, limited) = ((groups.len(), arrays.len()), Vec::new());
+            let mut made = Hdf5 {
+                arrays,
+                attributes,
+                others,
+                groups,
+                settled,
+                limited,
+                steps,
+                end,
+                superblock,
+                is_there,
+                options,
+            };
+            made.note_limited();
+            Some(made)
         };
         heard().ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of an HDF5 file is cut short"))
     }
