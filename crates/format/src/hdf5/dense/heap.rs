@@ -3,28 +3,13 @@
 //!
 //! Two blocks are in a row of a table. All blocks of objects have one size, so that the number of a block follows from an offset.
 
-use super::Behind;
+use super::behind::BehindEnd;
+use super::policy::{BLOCK_BYTES, ID_BYTES, OBJECT_BYTES_MAX, OFFSET_BITS, ROOM_BYTES, WIDTH};
 use crate::error::Error;
 use crate::hdf5::content::NOWHERE;
 use crate::hdf5::lookup3::{checked, lookup3};
 use crate::hdf5::reading::StoredHeap;
 use std::collections::BTreeMap;
-
-/// Bytes of a block of objects \[B\].
-pub(super) const BLOCK_BYTES: usize = 2048;
-/// What comes before the objects of a block \[B\]: a signature, a version, the address of the heap, an offset, a checksum.
-const BLOCK_HEAD_BYTES: usize = 4 + 1 + 8 + 4 + 4;
-const ROOM_BYTES: u64 = (BLOCK_BYTES - BLOCK_HEAD_BYTES) as u64;
-/// Blocks in a row of a table.
-const WIDTH: u64 = 2;
-/// Bits of an offset.
-const OFFSET_BITS: u16 = 32;
-/// Bytes of a heap's head \[B\].
-pub(super) const HEAD_BYTES: usize = 146;
-/// Bytes of what an object is found by \[B\]: libraries have room for so many in indexes of links.
-pub(super) const ID_BYTES: usize = 7;
-/// Most bytes of an object \[B\].
-pub(in crate::hdf5) const OBJECT_BYTES_MAX: usize = 2000;
 
 /// A heap that grows.
 #[derive(Default)]
@@ -122,7 +107,12 @@ impl GrowingHeap {
     }
 
     /// Puts the blocks and tables that are new behind; gives the head of the heap, which lies at this address.
-    pub(super) fn made(&self, at: u64, behind: &mut Behind, parts: Option<&dyn HeapParts>) -> Result<Vec<u8>, Error> {
+    pub(super) fn made(
+        &self,
+        at: u64,
+        behind: &mut BehindEnd,
+        parts: Option<&dyn HeapParts>,
+    ) -> Result<Vec<u8>, Error> {
         let mut places = BTreeMap::new();
         for (number, block) in &self.open {
             let mut block = block.clone();
@@ -200,7 +190,7 @@ struct TablePass<'a, 'b> {
     heap: u64,
     parts: Option<&'a dyn HeapParts>,
     places: &'a BTreeMap<u64, u64>,
-    behind: &'b mut Behind,
+    behind: &'b mut BehindEnd,
 }
 
 impl TablePass<'_, '_> {

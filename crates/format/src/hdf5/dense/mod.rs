@@ -11,7 +11,9 @@
 //! whole or not at all, and so the link is there. The table of symbols of the oldest format could not grow so: its names lie in one
 //! stretch, which is copied when it is full, and it does not know in which order links were made.
 
+mod behind;
 mod heap;
+mod policy;
 mod tree;
 
 use super::content::MetadataSource;
@@ -19,42 +21,12 @@ use super::lookup3::lookup3;
 use super::policy::SECTOR_BYTES;
 use super::reading::{ChildNode, DensePlaces, Hdf5File, StoredDense};
 use crate::error::{Context, Error};
-pub(super) use heap::OBJECT_BYTES_MAX;
+use behind::BehindEnd;
 use heap::{GrowingHeap, HeapParts};
+use policy::{BLOCK_BYTES, BY_NAME, BY_ORDER, NAMES_AT, NODE_BYTES, ORDERS_AT, ROOT_BYTES};
+pub(super) use policy::{COMPACT_MAX, OBJECT_BYTES_MAX, ORDER_AHEAD};
 use std::cmp::Ordering;
 use tree::GrowingTree;
-
-/// Most links of a group that lie in its header: more cost less here.
-pub(super) const COMPACT_MAX: usize = 64;
-
-/// Numbers that a header keeps for links to come, so that it is not made anew for each \[links\].
-pub(super) const ORDER_AHEAD: u64 = 1024;
-
-/// Types of records: links by the hash of their names, and by their order; and how many bytes they have \[B\].
-const BY_NAME: (u8, usize) = (5, 4 + heap::ID_BYTES);
-const BY_ORDER: (u8, usize) = (6, 8 + heap::ID_BYTES);
-
-/// Where the heads of trees lie in the root block \[B\].
-const NAMES_AT: u64 = heap::HEAD_BYTES.next_multiple_of(8) as u64;
-const ORDERS_AT: u64 = NAMES_AT + tree::HEAD_BYTES.next_multiple_of(8) as u64;
-/// Bytes of the root block \[B\].
-const ROOT_BYTES: u64 = ORDERS_AT + tree::HEAD_BYTES as u64;
-
-/// What is put behind the end of a file, from an address on.
-pub(super) struct Behind {
-    pub(super) at: u64,
-    pub(super) bytes: Vec<u8>,
-}
-
-impl Behind {
-    /// Puts bytes there, at a multiple of 8; gives their address.
-    fn put(&mut self, bytes: &[u8]) -> u64 {
-        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
-        let at = self.at + self.bytes.len() as u64;
-        self.bytes.extend_from_slice(bytes);
-        at
-    }
-}
 
 /// Links that are made so.
 pub(super) struct DenseLinks<'a> {
@@ -97,8 +69,7 @@ impl<'a> DenseLinks<'a> {
         let tree = |at: u64, (kind, bytes): (u8, usize)| -> Result<Option<GrowingTree>, Error> {
             let head = stored.tree(at)?;
             let depth = head.root.map_or(0, |root| root.level);
-            let is_such = (head.kind, head.record_bytes, head.node_bytes)
-                == (kind, bytes as u64, tree::NODE_BYTES as u64)
+            let is_such = (head.kind, head.record_bytes, head.node_bytes) == (kind, bytes as u64, NODE_BYTES as u64)
                 && GrowingTree::can_grow(depth);
             Ok(is_such.then(|| GrowingTree::stored(kind, bytes, head.root)))
         };
@@ -159,7 +130,7 @@ impl<'a> DenseLinks<'a> {
 
     /// All of it, from this address on, which begins a sector where links are new.
     pub(super) fn made(&self, at: u64) -> Result<MadeLinks, Error> {
-        let mut behind = Behind { at, bytes: Vec::new() };
+        let mut behind = BehindEnd { at, bytes: Vec::new() };
         let heap = match &self.stored {
             Some(stored) => stored.places().heap,
             None => behind.put(&[0; ROOT_BYTES as usize]),
@@ -187,7 +158,7 @@ impl HeapParts for StoredDense<'_> {
     }
 
     fn block(&self, at: u64) -> Result<Vec<u8>, Error> {
-        self.heap_block(at, heap::BLOCK_BYTES as u64)
+        self.heap_block(at, BLOCK_BYTES as u64)
     }
 }
 

@@ -1,21 +1,13 @@
 //! Trees of version 2 that grow (section III.A.2 of the specification): a record that is added changes the leaf where it comes and the
 //! nodes on the way there, which are made anew; all others stay where they are.
 
-use super::Behind;
+use super::behind::BehindEnd;
+use super::policy::{LEVELS, MERGE_PERCENT, NODE_BYTES};
 use crate::error::Error;
 use crate::hdf5::content::NOWHERE;
 use crate::hdf5::lookup3::checked;
 use crate::hdf5::reading::{ChildNode, StoredNode, TreeLevel, tree_levels, width};
 use std::cmp::Ordering;
-
-/// Bytes of a node, as libraries make those of links \[B\].
-pub(super) const NODE_BYTES: usize = 512;
-/// Bytes of a head \[B\].
-pub(super) const HEAD_BYTES: usize = 38;
-/// Nodes with fewer records are merged by libraries that remove some [%].
-const MERGE_PERCENT: usize = 40;
-/// Levels that are counted: with so many, a tree has more records than a heap can hold objects.
-const LEVELS: usize = 7;
 
 /// A tree that grows.
 pub(super) struct GrowingTree {
@@ -23,25 +15,25 @@ pub(super) struct GrowingTree {
     kind: u8,
     record_bytes: usize,
     levels: Vec<TreeLevel>,
-    root: Option<Node>,
+    root: Option<GrowingNode>,
     /// Levels below the root.
     depth: usize,
 }
 
 /// A node as it lies in the file, or as it will be.
-enum Node {
+enum GrowingNode {
     Stored(ChildNode),
-    Open(OpenNode),
+    Open(NodeInMemory),
 }
 
 #[derive(Default)]
-struct OpenNode {
+struct NodeInMemory {
     records: Vec<Vec<u8>>,
-    children: Vec<Node>,
+    children: Vec<GrowingNode>,
 }
 
 /// What comes out of a node that was full: the record behind what stays, and the node behind that.
-type Split = Option<(Vec<u8>, Node)>;
+type NodeSplit = Option<(Vec<u8>, GrowingNode)>;
 
 /// How nodes of the file are read.
 pub(super) type Load<'a> = &'a dyn Fn(ChildNode) -> Result<StoredNode, Error>;
@@ -56,7 +48,7 @@ impl GrowingTree {
     /// One that lies in the file below this root.
     pub(super) fn stored(kind: u8, record_bytes: usize, root: Option<ChildNode>) -> GrowingTree {
         let depth = root.map_or(0, |root| root.level);
-        GrowingTree { root: root.map(Node::Stored), depth, ..GrowingTree::new(kind, record_bytes) }
+        GrowingTree { root: root.map(GrowingNode::Stored), depth, ..GrowingTree::new(kind, record_bytes) }
     }
 
     /// Whether a tree of so many levels below its root can grow here.
@@ -68,7 +60,7 @@ impl GrowingTree {
     pub(super) fn last(&mut self, load: Load) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut node) = self.root.as_mut() else { return Ok(None) };
         loop {
-            let OpenNode { records, children } = node.opened(load)?;
+            let NodeInMemory { records, children } = node.opened(load)?;
             match children.last_mut() {
                 Some(child) => node = child,
                 None => return Ok(records.last().cloned()),
@@ -85,7 +77,7 @@ impl GrowingTree {
     ) -> Result<(), Error> {
         debug_assert_eq!(record.len(), self.record_bytes);
         let Some(mut root) = self.root.take() else {
-            self.root = Some(Node::Open(OpenNode { records: vec![record], children: Vec::new() }));
+            self.root = Some(GrowingNode::Open(NodeInMemory { records: vec![record], children: Vec::new() }));
             return Ok(());
         };
         let split = root.insert(record, order, (&self.levels, self.depth), load)?;
@@ -93,14 +85,14 @@ impl GrowingTree {
             None => root,
             Some((middle, right)) => {
                 self.depth += 1;
-                Node::Open(OpenNode { records: vec![middle], children: vec![root, right] })
+                GrowingNode::Open(NodeInMemory { records: vec![middle], children: vec![root, right] })
             }
         });
         Ok(())
     }
 
     /// Puts the nodes that are new behind; gives the head, which leads to them.
-    pub(super) fn made(&self, behind: &mut Behind) -> Vec<u8> {
+    pub(super) fn made(&self, behind: &mut BehindEnd) -> Vec<u8> {
         let root = self.root.as_ref().map(|root| self.put(root, self.depth, behind));
         let (at, records, all) = root.map_or((NOWHERE, 0, 0), |root| (root.at, root.records, root.all));
         let mut head = b"BTHD\0".to_vec();
@@ -116,10 +108,10 @@ impl GrowingTree {
         checked(head)
     }
 
-    fn put(&self, node: &Node, level: usize, behind: &mut Behind) -> ChildNode {
-        let OpenNode { records, children } = match node {
-            Node::Stored(stored) => return *stored,
-            Node::Open(open) => open,
+    fn put(&self, node: &GrowingNode, level: usize, behind: &mut BehindEnd) -> ChildNode {
+        let NodeInMemory { records, children } = match node {
+            GrowingNode::Stored(stored) => return *stored,
+            GrowingNode::Open(open) => open,
         };
         let below: Vec<ChildNode> = children.iter().map(|child| self.put(child, level - 1, behind)).collect();
         let mut bytes = if level == 0 { b"BTLF\0".to_vec() } else { b"BTIN\0".to_vec() };
@@ -138,16 +130,16 @@ impl GrowingTree {
     }
 }
 
-impl Node {
-    fn opened(&mut self, load: Load) -> Result<&mut OpenNode, Error> {
-        if let Node::Stored(stored) = self {
+impl GrowingNode {
+    fn opened(&mut self, load: Load) -> Result<&mut NodeInMemory, Error> {
+        if let GrowingNode::Stored(stored) = self {
             let StoredNode { records, children } = load(*stored)?;
-            let children = children.into_iter().map(Node::Stored).collect();
-            *self = Node::Open(OpenNode { records, children });
+            let children = children.into_iter().map(GrowingNode::Stored).collect();
+            *self = GrowingNode::Open(NodeInMemory { records, children });
         }
         match self {
-            Node::Open(open) => Ok(open),
-            Node::Stored(_) => unreachable!("it was opened"),
+            GrowingNode::Open(open) => Ok(open),
+            GrowingNode::Stored(_) => unreachable!("it was opened"),
         }
     }
 
@@ -157,7 +149,7 @@ impl Node {
         order: &dyn Fn(&[u8]) -> Result<Ordering, Error>,
         (levels, level): (&[TreeLevel], usize),
         load: Load,
-    ) -> Result<Split, Error> {
+    ) -> Result<NodeSplit, Error> {
         let open = self.opened(load)?;
         let (mut low, mut high) = (0, open.records.len());
         while low < high {
@@ -183,6 +175,6 @@ impl Node {
         let records = open.records.split_off(stays + 1);
         let middle = open.records.pop().expect("two records stay or more");
         let children = if level == 0 { Vec::new() } else { open.children.split_off(stays + 1) };
-        Ok(Some((middle, Node::Open(OpenNode { records, children }))))
+        Ok(Some((middle, GrowingNode::Open(NodeInMemory { records, children }))))
     }
 }

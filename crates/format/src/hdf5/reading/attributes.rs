@@ -5,7 +5,7 @@ use super::fetch::Fetcher;
 use super::fields::{FieldReader, text};
 use super::header::{MessageKind, ObjectHeader};
 use super::heap_fractal::FractalHeap;
-use super::heap_global::GlobalHeaps;
+use super::heap_kept::GlobalHeaps;
 use super::messages::{committed, dataspace};
 use super::superblock::Hdf5File;
 use super::tree_v2::all_records;

@@ -1,7 +1,7 @@
 //! Blocks of metadata, each read once in a call: files that lead in circles come to an end.
 
 use super::fields::{FieldReader, Widths};
-use super::heap_global::GlobalHeaps;
+use super::heap_kept::GlobalHeaps;
 use crate::error::{Context, Error};
 use crate::hdf5::content::MetadataSource;
 use crate::hdf5::lookup3::lookup3;

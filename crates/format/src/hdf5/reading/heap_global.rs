@@ -2,55 +2,27 @@
 
 use super::fetch::Fetcher;
 use super::fields::FieldReader;
+use super::heap_kept::Collection;
 use crate::error::Error;
-use crate::hdf5::policy::KEPT_BYTES_MAX;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-/// The collections that were read, and where objects are in them. Attributes of many objects have their values in one collection,
-/// which is read once where these objects share this.
-#[derive(Default)]
-pub(in crate::hdf5) struct GlobalHeaps {
-    collections: HashMap<u64, Collection>,
-    /// Bytes of all of them \[B\].
-    kept: usize,
-}
-
-/// A collection, and where its objects are in it, by their numbers.
-struct Collection {
-    block: Vec<u8>,
-    objects: HashMap<u16, Range<usize>>,
-}
-
-impl GlobalHeaps {
-    /// The list or text that an element refers to: a number of elements of so many bytes, an address, and a number of an
-    /// object.
-    pub(super) fn value(&mut self, fetcher: &Fetcher, element: &mut FieldReader, each: u64) -> Result<Vec<u8>, Error> {
-        let bytes = u64::from(element.four()?) * each;
-        let at = element.address()?;
-        let number = element.four()?;
-        let Some(at) = at.filter(|_| bytes > 0) else { return Ok(Vec::new()) };
-        if self.kept > KEPT_BYTES_MAX {
-            *self = GlobalHeaps::default();
-        }
-        let known = match self.collections.entry(at) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let read = collection(fetcher, at)?;
-                self.kept += read.block.len();
-                new.insert(read)
-            }
-        };
-        fetcher.spend(bytes)?;
-        let Collection { block, objects } = known;
-        let object = u16::try_from(number).ok().and_then(|number| objects.get(&number));
-        let found = object.filter(|object| object.len() as u64 >= bytes).ok_or_else(|| {
-            let expected = format!("{bytes} B as object {number} of the global heap at byte {at}");
-            fetcher.context.corrupt(expected, format!("{} B", object.map_or(0, Range::len)))
-        })?;
-        Ok(block[found.start..found.start + bytes as usize].to_vec())
-    }
+/// The list or text that an element refers to: a number of elements of so many bytes, an address, and a number of an
+/// object.
+pub(super) fn value(fetcher: &Fetcher, element: &mut FieldReader, each: u64) -> Result<Vec<u8>, Error> {
+    let bytes = u64::from(element.four()?) * each;
+    let at = element.address()?;
+    let number = element.four()?;
+    let Some(at) = at.filter(|_| bytes > 0) else { return Ok(Vec::new()) };
+    let mut heaps = fetcher.heaps.borrow_mut();
+    let Collection { block, objects } = heaps.collection(at, || collection(fetcher, at))?;
+    fetcher.spend(bytes)?;
+    let object = u16::try_from(number).ok().and_then(|number| objects.get(&number));
+    let found = object.filter(|object| object.len() as u64 >= bytes).ok_or_else(|| {
+        let expected = format!("{bytes} B as object {number} of the global heap at byte {at}");
+        fetcher.context.corrupt(expected, format!("{} B", object.map_or(0, Range::len)))
+    })?;
+    Ok(block[found.start..found.start + bytes as usize].to_vec())
 }
 
 /// Reads a collection.

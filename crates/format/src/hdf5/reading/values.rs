@@ -1,6 +1,7 @@
 //! Elements of attributes, which may be lists and texts in heaps.
 
 use super::fetch::Fetcher;
+use super::heap_global;
 use crate::error::Error;
 use crate::hdf5::content::AttributeValue;
 use crate::hdf5::datatype::Datatype;
@@ -18,9 +19,8 @@ pub(super) fn value(
         let expected = format!("{count} elements of {} B", datatype.bytes());
         fetcher.context.corrupt(expected, format!("{} B", stored.len()))
     })?;
-    let mut heaps = fetcher.heaps.borrow_mut();
     let each = elements.chunks_exact(datatype.bytes() as usize);
-    let mut content = |element, each| heaps.value(fetcher, &mut fetcher.fields(element, "element"), each);
+    let content = |element, each| heap_global::value(fetcher, &mut fetcher.fields(element, "element"), each);
     match datatype {
         Datatype::VariableText { .. } => {
             let texts = each.map(|element| content(element, 1).and_then(|bytes| decoded(fetcher, bytes)));
