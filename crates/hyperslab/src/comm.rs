@@ -133,9 +133,7 @@ impl Comm {
             }
             None => (wire, None),
         };
-        let ranks = clients + servers;
-        let crowded = environment::ranks_here(processes, ranks) >= environment::cores().unwrap_or(1);
-        let idle_cores = environment::idle_cores(processes, ranks);
+        let (crowded, idle_cores) = environment::cores_for(processes, clients + servers);
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let line = shared.clone();
             let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
@@ -238,7 +236,7 @@ impl Comm {
         limit: Duration,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<Comm, crate::Error> {
-        let wire = mpi_wire(fortran, hint, limit, interrupted)?;
+        let wire = environment::beside_others(MpiWire::connect(fortran, hint, limit, interrupted)?);
         let (description, lone) = (wire.library().to_string(), Lone::of(&wire));
         Ok(Comm::made(Box::new(wire), &[], description, true, (None, lone)))
     }
@@ -254,7 +252,7 @@ impl Comm {
         limit: Duration,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<Comm, crate::Error> {
-        let wire = mpi_wire(fortran, hint, limit, interrupted)?;
+        let wire = environment::beside_others(MpiWire::connect(fortran, hint, limit, interrupted)?);
         let description = wire.library().to_string();
         Comm::dedicated(Box::new(wire), servers, description, true)
     }
@@ -559,8 +557,8 @@ impl Comm {
     pub(crate) fn names(&self, location: &Location) -> Result<Arc<dyn Names>, Fault> {
         if let (Location::Memory(_), true) = (location, self.servers() > 0) {
             let text = "a store in memory cannot be opened through dedicated servers, which do not have it";
-            return Err(Fault::new(FaultKind::Unsupported, text)
-                .hint("open it on a communicator without dedicated servers, or give a path"));
+            let hint = "open it on a communicator without dedicated servers, or give a path";
+            return Err(Fault::new(FaultKind::Unsupported, text).hint(hint));
         }
         self.check_usable()?;
         if let Some(driver) = self.driver() {
@@ -568,16 +566,4 @@ impl Comm {
         }
         self.member().machine.names(location)
     }
-}
-
-/// A wire over an MPI communicator.
-fn mpi_wire(
-    fortran: i32,
-    hint: Option<&str>,
-    limit: Duration,
-    interrupted: &mut dyn FnMut() -> bool,
-) -> Result<MpiWire, Fault> {
-    let wire = MpiWire::connect(fortran, hint, limit, interrupted)?;
-    let ranks = wire.size();
-    Ok(wire.beside(environment::ranks_here(true, ranks)))
 }

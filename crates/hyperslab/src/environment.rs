@@ -4,6 +4,8 @@
 //! Below the facade, `HYPERSLAB_DIRECT` (`real::neighbour`), `HYPERSLAB_MAPPED` (`real::posix::mapped`) and `HYPERSLAB_MPI_ABI`
 //! (`real::mpi::find`) are about the machine.
 
+use hyperslab_real::mpi::MpiWire;
+use hyperslab_real::wire::Wire;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -173,8 +175,19 @@ pub(crate) fn ranks_here(processes: bool, ranks: u32) -> u32 {
     told.map_or(ranks, |local| local.clamp(1, ranks.max(1)))
 }
 
+/// A wire that knows how many ranks are on its node.
+pub(crate) fn beside_others(wire: MpiWire) -> MpiWire {
+    let here = ranks_here(true, wire.size());
+    wire.beside(here)
+}
+
+/// Whether so many ranks need all cores of a node, and how many more than its own a rank may use.
+pub(crate) fn cores_for(processes: bool, ranks: u32) -> (bool, u32) {
+    (ranks_here(processes, ranks) >= cores().unwrap_or(1), idle_cores(processes, ranks))
+}
+
 /// Cores that a rank may use besides its own, since no rank of its node has them: its share, or fewer if the user says so.
-pub(crate) fn idle_cores(processes: bool, ranks: u32) -> u32 {
+fn idle_cores(processes: bool, ranks: u32) -> u32 {
     let ranks = ranks_here(processes, ranks).max(ranks_per_node().unwrap_or(1)).max(1);
     let idle = cores().map_or(0, |cores| cores.saturating_sub(ranks) / ranks);
     let said = std::env::var(IDLE_CORES).ok().and_then(|text| text.trim().parse().ok());
