@@ -66,6 +66,12 @@ VARIABLES = (
         "With `0`, what the system's cache holds of a file is read by calls, and never out of a mapping of the file.",
     ),
     Variable(
+        "HYPERSLAB_IDLE_CORES",
+        "a number",
+        "a rank's share of the cores that no rank of its node has",
+        "At most so many threads of a rank compress and decompress chunks beside its own thread. With `0`, none does.",
+    ),
+    Variable(
         "HYPERSLAB_MPI_ABI",
         "`mpich`, `openmpi` or `standard`",
         "recognised by itself",

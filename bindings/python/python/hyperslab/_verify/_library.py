@@ -159,6 +159,8 @@ def problem_of(error: Error, kind: str, text: str) -> Problem:
         return Problem("unchecked", "gone", "it was removed meanwhile")
     if isinstance(error, UnsupportedError):
         return Problem("unchecked", "unsupported", text)
+    if isinstance(error, StorageError) and "no memory for" in str(error):
+        return Problem("unchecked", "buffer", f"expected memory to read it, found none: {text}")
     if isinstance(error, (CorruptError, StorageError)):
         return Problem("damage", kind, text)
     if isinstance(error, InvalidError):
