@@ -113,7 +113,10 @@ impl Compute for Hands {
         if self.under_way == 0 {
             return;
         }
-        let taken = lock(&self.shared.table).waiting.pop_front();
+        let mut table = lock(&self.shared.table);
+        // What a hand that rests has just been woken for is its own: the rank would always be faster, and both then work in turns.
+        let taken = if table.waiting.len() > table.resting { table.waiting.pop_front() } else { None };
+        drop(table);
         if let Some((ticket, work)) = taken {
             self.under_way -= 1;
             self.at_once.submit(ticket, work);
