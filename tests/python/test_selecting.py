@@ -116,6 +116,31 @@ def test_a_mask_of_all_dimensions(opened: dict[str, hs.Array]) -> None:
             assert np.array_equal(array[mask], WHOLE[mask])
 
 
+def test_what_is_named_often_is_read_once(opened: dict[str, hs.Array]) -> None:
+    rows = np.resize([3, 0, 3, 5], 1000)
+    for array in opened.values():
+        for key in [(rows,), (rows, 2), (slice(None), rows % 5, -1), (rows.reshape(10, 100), slice(1, 3))]:
+            assert np.array_equal(array[key], WHOLE[key]), key
+        assert np.array_equal(array.oindex[rows, [1] * 70], WHOLE[rows][:, [1] * 70])
+
+
+@pytest.mark.parametrize("shape", [(9, 5, 7), (6, 8, 7), (6, 5, 20), (8, 8, 8)])
+def test_an_array_that_another_has_made_larger_is_read_as_it_was_known(shape: tuple[int, ...], tmp_path: Path) -> None:
+    with hs.open(tmp_path / "a.zarr", "w", comm=None) as store:
+        store.write("a", WHOLE, chunks=(4, 2, 3))
+    with hs.open(tmp_path / "a.zarr", comm=None) as store:
+        array = store["a"]
+        with hs.open(tmp_path / "a.zarr", "r+", comm=None) as other:
+            other["a"].resize(shape)
+        keys: list[Any] = [[5, 0, -1], (slice(2, 4), [1, -1]), ([1, 2], [3, -1], [-1, 6]), WHOLE % 3 == 1]
+        for key in [*keys, (2, WHOLE[2] > 80), ([0, 3], slice(None), slice(1, 6))]:
+            assert np.array_equal(array[key], WHOLE[key]), key
+        with hs.open(tmp_path / "a.zarr", "r+", comm=None) as other:
+            other["a"].resize((6, 2, 7))
+        with pytest.raises(hs.Error, match="expected shape"):
+            array[[5, 0]]
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [

@@ -32,8 +32,20 @@ class Listed:
     """Indices of one dimension, or of several that a mask selects from, counted as if they were one."""
 
     indices: NDArray[np.int64]
-    #: How many dimensions of the array it takes.
-    ndim: int = 1
+    #: Extents of these dimensions.
+    extents: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions of the array it takes."""
+        return len(self.extents)
+
+    def offsets(self, extents: tuple[int, ...], stride: int) -> NDArray[np.int64]:
+        """What each adds to the number of an element, in an array that may have become larger."""
+        numbers: Any = self.indices
+        if extents[1:] != self.extents[1:]:
+            numbers = np.ravel_multi_index(np.unravel_index(numbers, self.extents), extents)
+        return np.asarray(numbers * stride, np.int64)
 
 
 def read_selected(array: Array, key: Any, *, outer: bool = False) -> Any:
@@ -43,7 +55,7 @@ def read_selected(array: Array, key: Any, *, outer: bool = False) -> Any:
         selectors = _selectors(key if isinstance(key, tuple) else (key,), shape)
         plain = [selector for selector in selectors if not isinstance(selector, Listed)]
         if len(plain) < len(selectors):
-            return _read_listed(array, selectors, shape, outer=outer)
+            return _read_listed(array, selectors, _shape_now(array), outer=outer)
         found = array.read_local(section=plain)
         # A dimension of which one index is read goes, as NumPy has it.
         return found[tuple(0 if isinstance(selector, int) else slice(None) for selector in selectors)]
@@ -81,7 +93,9 @@ def _is_mask(selector: Any) -> bool:
 def _selector(given: Any, dim: int, shape: Sequence[int]) -> Plain | Listed:
     """One that lies within the array: slices are cut as NumPy does, an index outside is an error."""
     if isinstance(given, np.ndarray):
-        return _masked(given, dim, shape) if _is_mask(given) else Listed(_indices(given, dim, shape[dim]))
+        return (
+            _masked(given, dim, shape) if _is_mask(given) else Listed(_indices(given, dim, shape[dim]), (shape[dim],))
+        )
     extent = shape[dim]
     if isinstance(given, slice):
         if given.step is not None and given.step < 1:
@@ -124,13 +138,23 @@ def _masked(mask: NDArray[np.bool_], dim: int, shape: Sequence[int]) -> Listed:
         hint = "give a mask of the shape of the array, or of its first or other dimensions"
         message = f"the mask for {which} has shape {mask.shape}, but the array has {extents} there\n  hint: {hint}"
         raise InvalidError(message)
-    return Listed(np.flatnonzero(mask), mask.ndim)
+    return Listed(np.flatnonzero(mask), extents)
 
 
 # ---- as runs -------------------------------------------------------------------------------------------------------
 
 
-def _read_listed(array: Array, selectors: list[Plain | Listed], shape: Sequence[int], *, outer: bool) -> NDArray[Any]:
+def _shape_now(array: Array) -> tuple[int, ...]:
+    """The shape by which elements are numbered: another program may have made the array larger since it was looked at.
+
+    One that has become smaller is refused when it is read, since its shape is not the one that is given.
+    """
+    known, now = array.shape, array._look_now().shape
+    grown = len(now) == len(known) and all(old <= new for old, new in zip(known, now, strict=True))
+    return now if grown else known
+
+
+def _read_listed(array: Array, selectors: list[Plain | Listed], shape: tuple[int, ...], *, outer: bool) -> NDArray[Any]:
     """Read where something is a list: all of it in one transfer, in the order of the result."""
     axes = _axes(selectors, shape, outer=outer)
     extents = [extent for axis in axes for extent in (axis.shape if isinstance(axis, np.ndarray) else (len(axis),))]
@@ -145,11 +169,16 @@ def _read_listed(array: Array, selectors: list[Plain | Listed], shape: Sequence[
     for axis in axes:
         starts = np.add.outer(starts, axis)
     starts = starts.ravel()
+    # What is named several times is read once.
+    order: Any = slice(None)
+    if not (np.diff(starts) > 0).all():
+        starts, order = np.unique(starts, return_inverse=True)
     runs = ElementMap(shape, starts) if length == 1 else Runs(shape, starts, np.full(starts.size, length))
-    return array._group.read_local(array.name, runs).reshape(extents)
+    found = array._group.read_local(array.name, runs)
+    return found.reshape(starts.size, length)[order].reshape(extents)
 
 
-def _axes(selectors: list[Plain | Listed], shape: Sequence[int], *, outer: bool) -> list[range | NDArray[np.int64]]:
+def _axes(selectors: list[Plain | Listed], shape: tuple[int, ...], *, outer: bool) -> list[range | NDArray[np.int64]]:
     """What the axes of the result add to the number of an element: slices as ranges, and lists.
 
     By NumPy's rules lists and indices select together, element by element, and what they give comes where they stand;
@@ -165,8 +194,10 @@ def _axes(selectors: list[Plain | Listed], shape: Sequence[int], *, outer: bool)
         if isinstance(selector, slice):
             axes.append(range(selector.start * stride, selector.stop * stride, selector.step * stride))
         else:
-            indices = selector.indices if isinstance(selector, Listed) else selector
-            offsets = np.asarray(indices * stride, np.int64)
+            if isinstance(selector, Listed):
+                offsets = selector.offsets(shape[dim - selector.ndim : dim], stride)
+            else:
+                offsets = np.asarray(selector * stride, np.int64)
             if outer:
                 axes.append(_one_axis(offsets))
             else:

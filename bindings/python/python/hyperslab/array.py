@@ -122,6 +122,9 @@ class Array:
             self._seen = changes, self._group._info(self._name)
         return self._seen[1]
 
+    def _look_now(self) -> ArrayInfo:
+        return info_of(self._group._core.look_local(self._name))
+
     @property
     def name(self) -> str:
         """Its name in the group by which it was found."""
