@@ -188,7 +188,9 @@ pub(crate) fn cores_for(processes: bool, ranks: u32) -> (bool, u32) {
 
 /// Cores that a rank may use besides its own, since no rank of its node has them: its share, or fewer if the user says so.
 fn idle_cores(processes: bool, ranks: u32) -> u32 {
-    let ranks = ranks_here(processes, ranks).max(ranks_per_node().unwrap_or(1)).max(1);
+    // Each rank may also have what it opened by itself. A launcher that does not say how many are here may have put all here.
+    let beside = ranks_per_node().or_else(|| launched().map(|launched| launched.ranks));
+    let ranks = ranks_here(processes, ranks).max(beside.unwrap_or(1)).max(1);
     let idle = cores().map_or(0, |cores| cores.saturating_sub(ranks) / ranks);
     let said = std::env::var(IDLE_CORES).ok().and_then(|text| text.trim().parse().ok());
     said.map_or(idle, |most: u32| most.min(idle))

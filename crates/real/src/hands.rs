@@ -1,7 +1,8 @@
 //! Hands: threads that code chunks for a rank, on cores of its node that no rank has.
 //!
 //! Only what takes long is handed over, and only as much as keeps them busy: coding holds a copy of each chunk. The rank's own
-//! thread takes from the same queue when it has nothing else to do, so that n hands make it up to n + 1 times as fast.
+//! thread takes from the same queue when it has nothing else to do. How many chunks are coded at the same time also depends on the
+//! slots of the plan, mostly two.
 
 use crate::bell::Bell;
 use crate::sync::{Arc, Condvar, Mutex, lock, thread};
@@ -30,7 +31,7 @@ pub(crate) struct Hands {
 }
 
 struct HandsState {
-    table: Mutex<CodingQueue>,
+    queue: Mutex<CodingQueue>,
     changed: Condvar,
     bell: Bell,
 }
@@ -49,7 +50,7 @@ struct CodingQueue {
 impl Hands {
     /// None yet. The bell rings when something is done.
     pub(crate) fn new(bell: Bell) -> Hands {
-        let shared = HandsState { table: Mutex::default(), changed: Condvar::new(), bell };
+        let shared = HandsState { queue: Mutex::default(), changed: Condvar::new(), bell };
         Hands { at_once: InlineCompute::default(), most: 0, under_way: 0, shared: Arc::new(shared) }
     }
 
@@ -71,17 +72,17 @@ impl Hands {
 
     /// Gives work back where there is no thread for it.
     fn hand_over(&mut self, ticket: Ticket, work: Computation) -> Option<Computation> {
-        let mut table = lock(&self.shared.table);
-        if table.resting == 0 && table.threads < self.most {
+        let mut queue = lock(&self.shared.queue);
+        if queue.resting == 0 && queue.threads < self.most {
             let shared = self.shared.clone();
             let begun = thread::Builder::new().name("hyperslab-code".into()).spawn(move || shared.work());
-            table.threads += usize::from(begun.is_ok());
+            queue.threads += usize::from(begun.is_ok());
         }
-        if table.threads == 0 {
+        if queue.threads == 0 {
             return Some(work);
         }
-        table.waiting.push_back((ticket, work));
-        drop(table);
+        queue.waiting.push_back((ticket, work));
+        drop(queue);
         self.under_way += 1;
         self.shared.changed.notify_one();
         None
@@ -104,7 +105,7 @@ impl Compute for Hands {
         self.at_once.poll(done);
         if self.under_way > 0 {
             let before = done.len();
-            done.append(&mut lock(&self.shared.table).done);
+            done.append(&mut lock(&self.shared.queue).done);
             self.under_way -= done.len() - before;
         }
     }
@@ -113,10 +114,10 @@ impl Compute for Hands {
         if self.under_way == 0 {
             return;
         }
-        let mut table = lock(&self.shared.table);
+        let mut queue = lock(&self.shared.queue);
         // What a hand that rests has just been woken for is its own: the rank would always be faster, and both then work in turns.
-        let taken = if table.waiting.len() > table.resting { table.waiting.pop_front() } else { None };
-        drop(table);
+        let taken = if queue.waiting.len() > queue.resting { queue.waiting.pop_front() } else { None };
+        drop(queue);
         if let Some((ticket, work)) = taken {
             self.under_way -= 1;
             self.at_once.submit(ticket, work);
@@ -130,13 +131,13 @@ impl Compute for Hands {
         if self.under_way == 0 {
             return;
         }
-        let mut table = lock(&self.shared.table);
-        self.under_way -= table.waiting.drain(..).count();
+        let mut queue = lock(&self.shared.queue);
+        self.under_way -= queue.waiting.drain(..).count();
         // Hands compute, and wait for nothing.
-        while table.done.len() < self.under_way {
-            table = self.shared.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
+        while queue.done.len() < self.under_way {
+            queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
-        table.done.clear();
+        queue.done.clear();
         self.under_way = 0;
     }
 }
@@ -144,7 +145,7 @@ impl Compute for Hands {
 impl Drop for Hands {
     fn drop(&mut self) {
         self.cut();
-        lock(&self.shared.table).over = true;
+        lock(&self.shared.queue).over = true;
         self.shared.changed.notify_all();
     }
 }
@@ -152,30 +153,30 @@ impl Drop for Hands {
 impl HandsState {
     /// The life of a hand.
     fn work(&self) {
-        let mut table = lock(&self.table);
+        let mut queue = lock(&self.queue);
         loop {
-            let Some((ticket, work)) = table.waiting.pop_front() else {
-                if table.over {
+            let Some((ticket, work)) = queue.waiting.pop_front() else {
+                if queue.over {
                     break;
                 }
-                table.resting += 1;
-                let (woken, waited) = self.changed.wait_timeout(table, REST).unwrap_or_else(PoisonError::into_inner);
-                table = woken;
-                table.resting -= 1;
-                if waited.timed_out() && table.waiting.is_empty() {
+                queue.resting += 1;
+                let (woken, waited) = self.changed.wait_timeout(queue, REST).unwrap_or_else(PoisonError::into_inner);
+                queue = woken;
+                queue.resting -= 1;
+                if waited.timed_out() && queue.waiting.is_empty() {
                     break;
                 }
                 continue;
             };
-            drop(table);
+            drop(queue);
             let result = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or_else(|_| Err(panicked()));
-            table = lock(&self.table);
-            table.done.push((ticket, result));
+            queue = lock(&self.queue);
+            queue.done.push((ticket, result));
             self.bell.ring();
             // The rank may wait for the last one.
             self.changed.notify_all();
         }
-        table.threads -= 1;
+        queue.threads -= 1;
     }
 }
 
