@@ -2,6 +2,7 @@
 
 use hyperslab::binding::tuple;
 use hyperslab::{Dim, IndexSet, Ownership, RunList};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -26,7 +27,9 @@ impl Pieces {
 
     /// Runs of elements in row-major order, each as first element and length.
     #[staticmethod]
-    fn runs(shape: Vec<u64>, starts: Vec<u64>, lengths: Vec<u64>) -> PyResult<Pieces> {
+    fn runs(py: Python<'_>, shape: Vec<u64>, starts: PyBuffer<i64>, lengths: PyBuffer<i64>) -> PyResult<Pieces> {
+        // They may be millions, and as objects of Python each takes longer than to move an element does.
+        let (starts, lengths) = (starts.to_vec(py)?, lengths.to_vec(py)?);
         if starts.len() != lengths.len() {
             return Err(PyValueError::new_err(format!(
                 "{} offsets need as many lengths, got {}",
@@ -34,7 +37,10 @@ impl Pieces {
                 lengths.len()
             )));
         }
-        Ok(Pieces(Ownership::Runs(RunList::new(shape, starts.into_iter().zip(lengths).collect())).into()))
+        let number =
+            |value: i64| u64::try_from(value).map_err(|_| PyValueError::new_err(format!("{value} is negative")));
+        let runs = starts.into_iter().zip(lengths).map(|(start, length)| Ok((number(start)?, number(length)?)));
+        Ok(Pieces(Ownership::Runs(RunList::new(shape, runs.collect::<PyResult<_>>()?)).into()))
     }
 }
 

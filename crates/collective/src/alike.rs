@@ -7,7 +7,7 @@
 use crate::array::LocalArray;
 use crate::holding::{Exposing, Ownership, Part};
 use crate::request::ArrayRequest;
-use hyperslab_layout::{Axis, IndexSet, Listed, Policies, Stored, Term, Triplet, View};
+use hyperslab_layout::{Axis, IndexSet, Listed, Policies, Section, Stored, Term, Triplet, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, MemoryLayout, Spread, Transfer, TransferArray};
 use hyperslab_walk::{Votes, Ways};
@@ -18,6 +18,63 @@ use std::sync::Arc;
 /// That a rank holds arrays that are alike in different ways, and so cannot move them as one. In its memory arrays may lie in
 /// ways of their own, which only that rank knows; which arrays are alike follows from what all ranks know.
 pub(crate) const TOGETHER: Ways = 1;
+/// That a rank holds an array of several dimensions in too many pieces to say each as a product of sets; and that one holds
+/// boxes, which have no short form in the order of storage.
+const PRODUCTS: Ways = 2;
+const ORDERED: Ways = 4;
+
+/// In which ways this rank cannot say which elements it holds.
+pub(crate) fn cannot_say(arrays: &[ArrayRequest]) -> Ways {
+    arrays.iter().filter_map(|request| request.holding.as_deref()).fold(0, |ways, held| ways | cannot_say_of(held))
+}
+
+fn cannot_say_of(held: &Ownership) -> Ways {
+    match held {
+        Ownership::Runs(list) if list.shape().len() > 1 && list.is_short() => PRODUCTS,
+        Ownership::Boxes { boxes, .. } if !boxes.is_empty() => ORDERED,
+        _ => 0,
+    }
+}
+
+/// Arrays that these ranks hold alike, as a call would have them move: with their elements in the order of storage, where lists
+/// need that. Gives how the ranks hold them then, and how a run lies in memory, for the model.
+pub fn listed(asks: &mut [TransferArray], held: Vec<Ownership>) -> (Vec<Ownership>, Option<MemoryLayout>) {
+    let cannot = held.iter().fold(0, |ways, held| ways | cannot_say_of(held));
+    let mut ordered = held;
+    for ask in asks.iter_mut().filter(|ask| ask.spread == Spread::Explicit && is_ordered(cannot)) {
+        let Some(stored) = ask.stored.in_order(&ask.section) else { continue };
+        let by_number = |held: &Ownership| Some((*held.in_order(stored.numbered.as_ref()?)?).clone());
+        // They are alike, so that the first says it for all.
+        let first = ordered.iter().all(|held| held.shape().len() > 1);
+        let Some(held) = (if first { ordered.iter().map(by_number).collect() } else { Some(ordered.clone()) }) else {
+            continue;
+        };
+        (ordered, ask.section, ask.stored) = (held, Section::whole(&stored.shape), stored);
+    }
+    let run = ordered.iter().find_map(|held| match held {
+        Ownership::Runs(list) if list.is_short() => Some(list.laid(asks.first()?.memory)),
+        _ => None,
+    });
+    (ordered, run)
+}
+
+fn is_ordered(cannot: Ways) -> bool {
+    cannot & (PRODUCTS | ORDERED) == PRODUCTS
+}
+
+/// An array of which elements are listed, with its elements in the order of storage, where some rank cannot say them
+/// otherwise and all can say them so.
+fn in_order(ask: TransferArray, holding: Arc<Ownership>, cannot: Ways) -> (TransferArray, Arc<Ownership>) {
+    if !is_ordered(cannot) || ask.spread != Spread::Explicit {
+        return (ask, holding);
+    }
+    let Some(stored) = ask.stored.in_order(&ask.section) else { return (ask, holding) };
+    let Some(holding) = stored.numbered.as_ref().and_then(|order| holding.in_order(order)) else {
+        return (ask, holding);
+    };
+    let section = Section::whole(&stored.shape);
+    (TransferArray { section, stored, ..ask }, holding)
+}
 
 /// Arrays of a call that are asked for in the same way and, in storage, follow each other: by their numbers in the call.
 #[derive(Clone, Debug)]
@@ -66,6 +123,7 @@ pub(crate) fn transfer(
     let (mut asks, mut taken) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
     for Group { arrays: of, first } in groups {
         let (ask, holding) = arrays[of.start].ask(first.clone(), (direction, policies.end, ranks), votes.reach)?;
+        let (ask, holding) = in_order(ask, holding, votes.cannot);
         let together = of.len() > 1 && votes.cannot & TOGETHER == 0;
         let last = &arrays[of.end - 1].name;
         if let Some(one) = if together { one_ask(&ask, of.len() as u64, last) } else { None } {
@@ -160,13 +218,20 @@ impl Parts {
     }
 
     /// How the parts lie in this rank's memory.
-    pub(crate) fn lying(&self) -> Lying {
-        let first = |parts: &Vec<Part>| parts.first().map(|part| Lie::Viewed(part.exposed.view.clone()));
+    pub(crate) fn lying(&self, arrays: &[ArrayRequest]) -> Lying {
+        let first = |(parts, request): (&Vec<Part>, &ArrayRequest)| {
+            let Part { exposed, region } = parts.first()?;
+            Some(match (request.holding.as_deref(), region) {
+                // Runs of which it is not known yet where they lie in storage.
+                (Some(Ownership::Runs(list)), None) => Lie::Known(list.laid(exposed.view.element)),
+                _ => Lie::Viewed(exposed.view.clone()),
+            })
+        };
         let joined = self
             .joined
             .iter()
             .filter_map(|(run, part)| Some((run.clone(), MemoryLayout::of(&part.as_ref()?.exposed.view))));
-        Lying { each: self.each.iter().map(first).collect(), joined: joined.collect() }
+        Lying { each: self.each.iter().zip(arrays).map(first).collect(), joined: joined.collect() }
     }
 }
 
@@ -405,7 +470,7 @@ mod tests {
             // A part of a run is joined by itself, and priced as the run.
             let some = &parts.of(&(1..count)).unwrap()[0].exposed;
             assert_eq!(some.view.axes.len(), 3);
-            let laid = parts.lying().of(&(1..count)).unwrap();
+            let laid = parts.lying(&requests).of(&(1..count)).unwrap();
             assert_eq!(laid.held[0], count as u64 - 1);
         }
     }
@@ -423,7 +488,7 @@ mod tests {
         assert_eq!((alike.cannot(), otherwise.cannot()), (0, TOGETHER));
         assert_eq!(alike.of(&(0..2)).unwrap().len(), 1);
         for parts in [alike, otherwise] {
-            assert_eq!((parts.of(&(1..2)).unwrap().len(), parts.lying().each.len()), (1, 2));
+            assert_eq!((parts.of(&(1..2)).unwrap().len(), parts.lying(&requests).each.len()), (1, 2));
         }
         let one = Parts::new(&requests[..1], vec![Vec::new()], true);
         assert_eq!(one.cannot(), 0, "nothing is alike");

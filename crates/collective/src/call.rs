@@ -2,7 +2,7 @@
 
 use crate::Decode;
 use crate::agreement::{Agreement, Begin, syncs_of};
-use crate::alike::{Lying, Parts, TOGETHER, runs};
+use crate::alike::{Lying, Parts, TOGETHER, cannot_say, runs};
 use crate::array::LocalArray;
 use crate::compiling::{Compiled, Compiling, News};
 use crate::decision::Decision;
@@ -154,7 +154,7 @@ impl Call {
         let fault = fault.or(unfit).map(|fault| fault.context(&what));
         let question = Question {
             stores: true,
-            votes: Votes { cannot, reach: reach(&arrays), ..Votes::default() },
+            votes: Votes { cannot: cannot | cannot_say(&arrays), reach: reach(&arrays), ..Votes::default() },
             ..Question::opening(what.clone(), compared, fault)
         };
         let began = world.clock().stamp_ns();
@@ -266,7 +266,7 @@ impl Call {
                 what: self.what.clone(),
                 arrays: self.arrays.clone(),
                 lying: match (&self.parts, &self.locals) {
-                    (Some(parts), _) => parts.lying(),
+                    (Some(parts), _) => parts.lying(&self.arrays),
                     (None, locals) => Lying::of_locals(locals.as_deref().unwrap_or_default()),
                 },
                 casting: self.casting,

@@ -114,7 +114,10 @@ impl Compiling<'_> {
             }
         };
         let placed = |((of, holding), ask): (&Taken, &TransferArray)| {
-            let parts = parts.of(of)?;
+            let parts = holding.place(&ask.name, parts.of(of)?).unwrap_or_else(|unfit| {
+                fault.get_or_insert(unfit);
+                if direction == Direction::Write { holding.clashing() } else { Vec::new() }
+            });
             // What was exposed before it was known from where to where all ranks reach.
             let low = ask.section.dims.first().filter(|_| in_stretch).map(|triplet| triplet.start);
             Ok(match low {

@@ -3,6 +3,7 @@
 use crate::array::{LocalArray, check_ranks};
 use crate::runs::{LAYERS_MAX, RunList};
 use hyperslab_layout::mesh::volume;
+use hyperslab_layout::stored::StorageOrder;
 use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Region, View, dense_strides, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Mine, Spread, TransferArray};
@@ -197,7 +198,10 @@ impl Ownership {
     }
 
     /// Checks that pieces lie in the array and ranks in the communicator.
-    pub(crate) fn check(&self, name: &str, size: u32) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// When they do not.
+    pub fn check(&self, name: &str, size: u32) -> Result<(), Fault> {
         let outside = |what: String, why: &str| {
             let text = format!("{what} of '{name}' {why} {}", tuple(self.shape()));
             Err(Fault::new(FaultKind::Invalid, text)
@@ -274,8 +278,47 @@ impl Ownership {
                 let full = boxes.iter().zip(arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
+            // How it is stored decides which pieces these are.
+            Ownership::Runs(list) if list.shape().len() > 1 => Ok(vec![unplaced(&arrays[0])]),
             Ownership::Runs(list) => run_parts(name, list, &arrays[0]),
             Ownership::Regular(_) | Ownership::Stretch(_) => unreachable!("one array was given"),
+        }
+    }
+
+    /// What was exposed before it was known how the array is stored, in its pieces.
+    ///
+    /// # Errors
+    /// When an element is named too often.
+    pub(crate) fn place(&self, name: &str, parts: Vec<Part>) -> Result<Vec<Part>, Fault> {
+        match (self, &parts[..]) {
+            (Ownership::Runs(list), [Part { exposed, region: None }]) => {
+                let Exposed { memory, view } = exposed;
+                let strides = view.axes.iter().map(|axis| axis.1).collect();
+                let (shape, element, offset) = (vec![list.elements()], view.element, view.base);
+                run_parts(name, list, &LocalArray { memory: memory.clone(), element, shape, strides, offset })
+            }
+            _ => Ok(parts),
+        }
+    }
+
+    /// Pieces of which two have an element in common, where runs name one too often: who is told of them refuses to write.
+    pub(crate) fn clashing(&self) -> Vec<Part> {
+        let Ownership::Runs(list) = self else { return Vec::new() };
+        let part = |run: (u64, u64)| {
+            let one = RunList::new(list.shape().to_vec(), vec![run]);
+            run_parts("", &one, &LocalArray::from_f64(&[0], &[])).unwrap_or_default()
+        };
+        list.clash().into_iter().flatten().flat_map(part).collect()
+    }
+
+    /// The same elements by their numbers in the order of storage; nothing for what is held in boxes, or by a distribution.
+    pub(crate) fn in_order(&self, order: &Arc<StorageOrder>) -> Option<Arc<Ownership>> {
+        match self {
+            Ownership::Runs(list) => Some(list.in_order(order)),
+            Ownership::Boxes { boxes, .. } if boxes.is_empty() => {
+                Some(Arc::new(Ownership::Boxes { shape: vec![order.elements()], boxes: Vec::new() }))
+            }
+            Ownership::Boxes { .. } | Ownership::Regular(_) | Ownership::Stretch(_) => None,
         }
     }
 
@@ -324,6 +367,7 @@ impl Part {
         let held = |(axis, _): &(Axis, i64)| match axis {
             Axis::Owned(set) | Axis::Folded(set, _) => set.len(),
             Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
+            Axis::Scattered(places) => places.elements(),
             Axis::Selected(triplet, _) => triplet.len(),
         };
         self.region.as_ref().map_or_else(|| self.exposed.view.axes.iter().map(held).product(), Region::elements)
@@ -336,7 +380,7 @@ impl Part {
         let lowered = |(axis, stride): &(Axis, i64)| match axis {
             Axis::Owned(set) => (Axis::Owned(set.lowered(low)), *stride),
             Axis::Folded(set, dims) => (Axis::Folded(set.lowered(low), dims.clone()), *stride),
-            Axis::Selected(..) | Axis::Listed(_) => (axis.clone(), *stride),
+            Axis::Selected(..) | Axis::Listed(_) | Axis::Scattered(_) => (axis.clone(), *stride),
         };
         let view = View { base: *base, axes: axes.iter().map(lowered).collect(), element: *element };
         let region = Region { dims: [inside.clone()].into_iter().collect() };
@@ -373,6 +417,14 @@ fn box_part(bounds: &[(u64, u64)], array: &LocalArray) -> Part {
     let region = Region { dims: bounds.iter().map(|&(low, high)| IndexSet::range(low, high)).collect() };
     let view = View::held(&region, array.offset, &array.strides, array.element);
     Part { exposed: Exposed { memory: array.memory.clone(), view: Arc::new(view) }, region: Some(region) }
+}
+
+/// The array that holds runs, of which it is not known yet where they lie in storage.
+fn unplaced(array: &LocalArray) -> Part {
+    let held = Axis::Owned(IndexSet::range(0, array.shape.iter().product()));
+    let stride = array.strides.first().copied().unwrap_or(0);
+    let view = View { base: array.offset, axes: vec![(held, stride)], element: array.element };
+    Part { exposed: Exposed { memory: array.memory.clone(), view: Arc::new(view) }, region: None }
 }
 
 /// Runs, and the array that holds them one after the other.
@@ -443,7 +495,7 @@ mod tests {
                 named.enumerate().map(|(at, element)| (element, array.offset + at as i64 * stride)).collect();
             expected.sort_unstable();
             let holding = Ownership::Runs(RunList::new(shape.clone(), runs.clone()));
-            let parts = holding.expose("rho", &[array], (0, 1)).unwrap();
+            let parts = holding.place("rho", holding.expose("rho", &[array], (0, 1)).unwrap()).unwrap();
             assert_eq!(exposed(&parts, &shape), expected, "{shape:?} {runs:?}");
         }
     }
@@ -453,7 +505,7 @@ mod tests {
         // Rows 2 to 5 of 10, columns 3 to 6 of 8.
         let runs: Vec<(u64, u64)> = (2..6).map(|row| (row * 8 + 3, 4)).collect();
         let holding = Ownership::Runs(RunList::new(vec![10, 8], runs));
-        let parts = holding.expose("rho", &[local(16, 4)], (0, 1)).unwrap();
+        let parts = holding.place("rho", holding.expose("rho", &[local(16, 4)], (0, 1)).unwrap()).unwrap();
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].region, Some(Region::boxed(&[2, 3], &[6, 7])));
     }

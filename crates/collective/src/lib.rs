@@ -40,6 +40,7 @@ mod telling;
 mod typed;
 
 pub use agreement::{Agreement, Begin};
+pub use alike::listed;
 pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
 pub use call::{Arguments, Call, Done, enter};
 pub use casting::check_cast;

@@ -290,10 +290,10 @@ pub(crate) fn may_refuse(transfer: &Transfer) -> bool {
 }
 
 fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
-    let Overlap { array, ranks: (first, second), at } = overlap;
+    let Overlap { array, ranks: (first, second), .. } = overlap;
     let who = if first == second { format!("rank {first} twice") } else { format!("ranks {first} and {second}") };
-    let name = &transfer.asks[*array as usize].name;
-    let text = format!("element {} of '{name}' would be written by {who}: their pieces overlap", tuple(at));
+    let (name, at) = (&transfer.asks[*array as usize].name, overlap.index(transfer));
+    let text = format!("element {} of '{name}' would be written by {who}: their pieces overlap", tuple(&at));
     Fault::new(FaultKind::Invalid, text)
         .context(what)
         .hint("write each element once: leave the halo out of the pieces that are written")

@@ -1,14 +1,21 @@
 //! Lists of runs: which elements of an array a rank holds, run by run of its memory, and what follows from that for all arrays
 //! that it holds so.
 
+use crate::holding::Ownership;
 use hyperslab_layout::mesh::unravel;
+use hyperslab_layout::stored::StorageOrder;
 use hyperslab_layout::{Axis, ElementType, IndexSet, Layer, Region, View, layers};
+use hyperslab_plan::MemoryLayout;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Layers that a list of runs may need: how often a reader may name one element.
 pub(crate) const LAYERS_MAX: usize = 64;
+
+/// Fewer runs of an array of several dimensions are pieces of their own, and so are longer ones \[elements\].
+const RUNS_MIN: u64 = 64;
+const SHORT_RUN: u64 = 256;
 
 /// Runs of a global array, in row-major order of its elements, which lie one after another in one array of one dimension.
 ///
@@ -19,6 +26,8 @@ pub struct RunList {
     runs: Vec<(u64, u64)>,
     /// Made when first asked for; `None` where an element is named too often.
     pieces: OnceLock<Option<Arc<[PlacedRuns]>>>,
+    /// The same elements as they were last numbered in the order of storage.
+    numbered: Mutex<Option<(Arc<StorageOrder>, Arc<Ownership>)>>,
 }
 
 /// Elements, and their positions in memory: numbers of elements, which become addresses in arrays of any type.
@@ -32,7 +41,7 @@ struct PlacedRuns {
 impl RunList {
     /// Runs of an array of this shape: first element and length of each.
     pub fn new(shape: Vec<u64>, runs: Vec<(u64, u64)>) -> RunList {
-        RunList { shape, runs, pieces: OnceLock::new() }
+        RunList { shape, runs, pieces: OnceLock::new(), numbered: Mutex::default() }
     }
 
     /// Global shape.
@@ -48,6 +57,44 @@ impl RunList {
     /// Number of elements, as often as they are named.
     pub fn elements(&self) -> u64 {
         self.runs.iter().map(|run| run.1).fold(0, u64::saturating_add)
+    }
+
+    /// Whether it has many runs, which are short: in several dimensions these are better numbered in the order of storage than
+    /// said as products of sets.
+    pub(crate) fn is_short(&self) -> bool {
+        let runs = self.runs.len() as u64;
+        runs >= RUNS_MIN && self.elements() / runs < SHORT_RUN
+    }
+
+    /// How one of its pieces lies in memory, for the model.
+    pub(crate) fn laid(&self, element: ElementType) -> MemoryLayout {
+        MemoryLayout::of_runs(self.elements(), self.runs.len() as u64, (element.bytes() as i64, element.bytes()))
+    }
+
+    fn numbered(&self) -> Option<(Arc<StorageOrder>, Arc<Ownership>)> {
+        self.numbered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same elements by their numbers in the order of storage. Arrays that are stored alike share what follows from that.
+    pub(crate) fn in_order(&self, order: &Arc<StorageOrder>) -> Arc<Ownership> {
+        if let Some((_, known)) = self.numbered().filter(|(of, _)| of == order) {
+            return known;
+        }
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for &(start, len) in &self.runs {
+            order.runs(start, len, &mut |at, len| runs.push((at, len)));
+        }
+        let made = Arc::new(Ownership::Runs(RunList::new(vec![order.elements()], runs)));
+        *self.numbered.lock().unwrap_or_else(PoisonError::into_inner) = Some((order.clone(), made.clone()));
+        made
+    }
+
+    /// Two runs that name one element, of which one holds all of the other or begins in it.
+    pub(crate) fn clash(&self) -> Option<[(u64, u64); 2]> {
+        let mut sorted: Vec<(u64, u64)> = self.runs.iter().copied().filter(|run| run.1 > 0).collect();
+        sorted.sort_unstable();
+        let pair = sorted.windows(2).find(|pair| pair[0].0 + pair[0].1 > pair[1].0)?;
+        Some([pair[0], pair[1]])
     }
 
     fn pieces(&self) -> Option<Arc<[PlacedRuns]>> {
@@ -67,7 +114,8 @@ impl RunList {
 
 impl Clone for RunList {
     fn clone(&self) -> RunList {
-        RunList { shape: self.shape.clone(), runs: self.runs.clone(), pieces: self.pieces.clone() }
+        let numbered = Mutex::new(self.numbered());
+        RunList { shape: self.shape.clone(), runs: self.runs.clone(), pieces: self.pieces.clone(), numbered }
     }
 }
 

@@ -55,9 +55,7 @@ fn hear_policies(r: &mut Reader) -> Option<Policies> {
 }
 
 fn tell_ask(w: Writer, ask: &TransferArray) -> Writer {
-    let w = w.bytes(ask.name.as_bytes()).number(ask.section.dims.len() as u64);
-    let triplet = |w: Writer, t: &Triplet| w.number(t.start).number(t.stride).number(t.count).number(t.block);
-    let w = ask.section.dims.iter().fold(w, triplet);
+    let w = tell_section(w.bytes(ask.name.as_bytes()), &ask.section);
     let w = match &ask.spread {
         Spread::Regular(distribution) => tell_distribution(w.number(0), distribution),
         Spread::Explicit => w.number(1),
@@ -68,16 +66,25 @@ fn tell_ask(w: Writer, ask: &TransferArray) -> Writer {
 
 fn hear_ask(r: &mut Reader, decode: Decode) -> Option<TransferArray> {
     let name = r.text()?;
-    let triplet = |r: &mut Reader| {
-        Some(Triplet { start: r.number()?, stride: r.number()?, count: r.number()?, block: r.number()? })
-    };
-    let section = Section { dims: list(r, triplet)? };
+    let section = hear_section(r)?;
     let spread = match r.number()? {
         0 => Spread::Regular(hear_distribution(r)?),
         _ => Spread::Explicit,
     };
     let memory = ElementType::from_numpy(&r.text()?)?;
     Some(TransferArray { name, section, spread, memory, stored: hear_stored(r, decode)? })
+}
+
+fn tell_section(w: Writer, section: &Section) -> Writer {
+    let triplet = |w: Writer, t: &Triplet| w.number(t.start).number(t.stride).number(t.count).number(t.block);
+    section.dims.iter().fold(w.number(section.dims.len() as u64), triplet)
+}
+
+fn hear_section(r: &mut Reader) -> Option<Section> {
+    let triplet = |r: &mut Reader| {
+        Some(Triplet { start: r.number()?, stride: r.number()?, count: r.number()?, block: r.number()? })
+    };
+    Some(Section { dims: list(r, triplet)? })
 }
 
 fn tell_distribution(w: Writer, distribution: &Distribution) -> Writer {
@@ -173,6 +180,11 @@ mod tests {
             ask(table, "table", Spread::Explicit),
             ask(shards, "shards", Spread::Explicit),
             ask(records, "records", Spread::Explicit),
+            TransferArray {
+                section: Section::whole(&[7 * 8 * 9]),
+                stored: file.in_order(&Section::whole(&[7, 8, 9])).unwrap(),
+                ..ask(file.clone(), "numbered", Spread::Explicit)
+            },
             ask(file, "boxes", Spread::Explicit),
         ]
     }

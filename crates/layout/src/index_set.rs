@@ -11,18 +11,22 @@
 //! What a box of several dimensions is in a file of one repeats at several levels; see [`Nested`].
 
 mod nested;
+mod scattered;
 mod term;
 
 use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use nested::Nests;
 pub use nested::{Level, Nested};
+use scattered::Scattered;
+pub use scattered::ScatteredRuns;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use term::Term;
 pub(crate) use term::Terms;
 
 /// Disjoint terms, sorted by their first index; runs of a term that touch are one run. One term, as nearly always, is
 /// held in place; more are shared by all copies of the set.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 enum Kept {
     #[default]
     None,
@@ -31,11 +35,13 @@ enum Kept {
 }
 
 /// What takes more than one term.
-#[derive(PartialEq, Eq, Hash, Debug)]
+#[derive(Debug)]
 enum Several {
     Terms(Sorted<Term>),
     /// Runs that repeat at several levels.
     Nested(Nests),
+    /// Runs that follow no pattern.
+    Scattered(Scattered),
 }
 
 impl Several {
@@ -43,13 +49,52 @@ impl Several {
         match self {
             Several::Terms(list) => list.entries(),
             Several::Nested(nests) => nests.terms(),
+            Several::Scattered(list) => list.terms(),
+        }
+    }
+}
+
+impl PartialEq for Several {
+    fn eq(&self, other: &Several) -> bool {
+        match (self, other) {
+            (Several::Terms(one), Several::Terms(other)) => one == other,
+            (Several::Nested(one), Several::Nested(other)) => one == other,
+            (Several::Scattered(one), Several::Scattered(other)) => one == other,
+            (Several::Scattered(list), Several::Terms(terms)) | (Several::Terms(terms), Several::Scattered(list)) => {
+                list.equals(terms.entries())
+            }
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Kept) -> bool {
+        match (self, other) {
+            (Kept::None, Kept::None) => true,
+            (Kept::One(one), Kept::One(other)) => one == other,
+            (Kept::Several(one), Kept::Several(other)) => Arc::ptr_eq(one, other) || one == other,
+            // Part of a list may repeat where the whole does not.
+            (Kept::One(term), Kept::Several(several)) | (Kept::Several(several), Kept::One(term)) => {
+                matches!(&**several, Several::Scattered(list) if list.equals(&[*term]))
+            }
+            _ => false,
         }
     }
 }
 
 /// A finite set of indices of one dimension.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IndexSet(Kept);
+
+impl Eq for IndexSet {}
+
+impl Hash for IndexSet {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Equal sets may have been made apart, and look different.
+        (self.len(), self.hull()).hash(state);
+    }
+}
 
 /// What tells sets apart without looking at all of their parts: copies of a set have the same. Sets that are alive at the
 /// same time and have the same are equal; equal ones that were made apart may differ in it.
@@ -61,6 +106,8 @@ pub enum SetId {
     Term(Term),
     /// More, which all copies share.
     List(usize),
+    /// The part of a list between two indices.
+    Part(usize, u64, u64),
 }
 
 impl IndexSet {
@@ -69,7 +116,13 @@ impl IndexSet {
         match &self.0 {
             Kept::None => SetId::Empty,
             Kept::One(term) => SetId::Term(*term),
-            Kept::Several(several) => SetId::List(Arc::as_ptr(several).addr()),
+            Kept::Several(several) => match &**several {
+                Several::Scattered(list) => {
+                    let (all, low, high) = list.id();
+                    SetId::Part(all, low, high)
+                }
+                Several::Terms(_) | Several::Nested(_) => SetId::List(Arc::as_ptr(several).addr()),
+            },
         }
     }
 
@@ -88,7 +141,10 @@ impl IndexSet {
         IndexSet(match terms {
             [] => Kept::None,
             [term] => Kept::One(*term),
-            _ => Kept::Several(Arc::new(Several::Terms(Sorted::new((&*terms).into())))),
+            _ => Kept::Several(Arc::new(match Scattered::of_terms(terms) {
+                Some(list) => Several::Scattered(list),
+                None => Several::Terms(Sorted::new((&*terms).into())),
+            })),
         })
     }
 
@@ -215,10 +271,39 @@ impl IndexSet {
         match &self.0 {
             Kept::Several(several) => match &**several {
                 Several::Nested(nests) => Some(nests),
-                Several::Terms(_) => None,
+                Several::Terms(_) | Several::Scattered(_) => None,
             },
             Kept::None | Kept::One(_) => None,
         }
+    }
+
+    fn scattered(&self) -> Option<&Scattered> {
+        match &self.0 {
+            Kept::Several(several) => match &**several {
+                Several::Scattered(list) => Some(list),
+                Several::Terms(_) | Several::Nested(_) => None,
+            },
+            Kept::None | Kept::One(_) => None,
+        }
+    }
+
+    /// Its runs, each by its first index and one past the last, where they follow no pattern.
+    pub fn scattered_runs(&self) -> Option<ScatteredRuns<'_>> {
+        self.scattered().map(Scattered::runs)
+    }
+
+    /// The position of an index that it holds, and how many indices follow each other from there on.
+    pub(crate) fn run_at(&self, finger: &mut Finger, index: u64) -> (u64, u64) {
+        if let Some(list) = self.scattered() {
+            return list.run_at(finger, index);
+        }
+        let position = self.below_from(finger, index);
+        if let Kept::One(term) = &self.0 {
+            let inside = if term.count == 1 { index - term.start } else { (index - term.start) % term.step };
+            return (position, term.len - inside);
+        }
+        let part = self.within(index, self.hull().map_or(0, |hull| hull.1));
+        (position, part.parts().next().map_or(1, |part| part.len.max(1)))
     }
 
     /// Number of indices.
@@ -229,6 +314,7 @@ impl IndexSet {
             Kept::Several(several) => match &**several {
                 Several::Terms(list) => list.elements(),
                 Several::Nested(nests) => nests.len(),
+                Several::Scattered(list) => list.len(),
             },
         }
     }
@@ -246,6 +332,7 @@ impl IndexSet {
             Kept::Several(several) => match &**several {
                 Several::Terms(list) => list.hull(),
                 Several::Nested(nests) => nests.hull(),
+                Several::Scattered(list) => Some(list.hull()),
             },
         }
     }
@@ -273,6 +360,7 @@ impl IndexSet {
             Kept::Several(several) => match &**several {
                 Several::Terms(list) => list.below(finger, index),
                 Several::Nested(nests) => nests.below(finger, index),
+                Several::Scattered(list) => list.below(finger, index),
             },
         }
     }
@@ -290,6 +378,7 @@ impl IndexSet {
             Kept::Several(several) => match &**several {
                 Several::Terms(list) => list.select(position),
                 Several::Nested(nests) => nests.select(position),
+                Several::Scattered(list) => list.select(position),
             },
         }
     }
@@ -298,6 +387,7 @@ impl IndexSet {
     pub(crate) fn near(&self, finger: &mut Finger, low: u64, high: u64) -> &[Term] {
         match &self.0 {
             Kept::Several(several) if let Several::Terms(list) = &**several => list.near(finger, low, high),
+            Kept::Several(several) if let Several::Scattered(list) = &**several => finger.near(list.terms(), low, high),
             _ => self.terms(),
         }
     }
@@ -310,7 +400,12 @@ impl IndexSet {
         if self.nests().is_some() || other.nests().is_some() {
             return self.intersect_nests(other);
         }
-        self.intersect_terms(other)
+        match (self.scattered(), other.scattered()) {
+            (Some(one), Some(other)) => one.intersect(other),
+            (Some(list), None) if let Some((low, high)) = other.as_range() => list.within(low, high),
+            (None, Some(list)) if let Some((low, high)) = self.as_range() => list.within(low, high),
+            _ => self.intersect_terms(other),
+        }
     }
 
     /// The same term by term: each with those near it.
@@ -349,6 +444,10 @@ impl IndexSet {
                     self.clone()
                 }
                 Several::Terms(_) => self.intersect_terms(&IndexSet::range(low, high)),
+                Several::Scattered(list) if (low..=high).contains(&list.hull().0) && list.hull().1 <= high => {
+                    self.clone()
+                }
+                Several::Scattered(list) => list.within(low, high),
                 Several::Nested(nests) => nests.within(low, high),
             },
         }
@@ -365,35 +464,14 @@ impl IndexSet {
     ///
     /// Returns `None` when a run begins before the one before it ends, or reaches beyond `u64`.
     pub fn of_runs(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<IndexSet> {
-        let mut terms: Vec<Term> = Vec::new();
-        for (start, len) in runs {
-            let end = start.checked_add(len)?;
-            if len == 0 {
-                continue;
-            }
-            let Some(last) = terms.last_mut() else {
-                terms.push(Term { start, len, step: len, count: 1 });
-                continue;
-            };
-            if start < last.end() {
-                return None;
-            }
-            let step = start - (last.end() - last.len);
-            if last.count == 1 && start == last.end() {
-                *last = Term { start: last.start, len: end - last.start, step: end - last.start, count: 1 };
-            } else if len == last.len && (last.count == 1 || step == last.step) {
-                *last = Term { step, count: last.count + 1, ..*last };
-            } else {
-                terms.push(Term { start, len, step: len, count: 1 });
-            }
-        }
-        Some(IndexSet::of_terms(&mut terms))
+        folded(runs).map(|mut terms| IndexSet::of_terms(&mut terms))
     }
 
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
         match self.nests() {
             Some(nests) => low < high && nests.meets(low, high),
+            None if let Some(list) = self.scattered() => !list.within(low, high).is_empty(),
             None => {
                 let near = || self.near(&mut Finger::default(), low, high).iter();
                 low < high && near().any(|term| term.count_below(high) > term.count_below(low))
@@ -419,6 +497,7 @@ impl IndexSet {
                     (lowest < u64::MAX).then_some(lowest)
                 }
                 Several::Nested(nests) => nests.at_or_after(index),
+                Several::Scattered(list) => list.select(list.below(&mut Finger::default(), index)),
             },
         }
     }
@@ -427,6 +506,34 @@ impl IndexSet {
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.len()).map(|position| self.select(position).expect("position below len"))
     }
+}
+
+/// Runs `(start, length)` that rise as terms, where those that follow each other regularly are one. `None` when a run begins
+/// before the one before it ends, or reaches beyond `u64`.
+fn folded(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<Vec<Term>> {
+    let mut terms: Vec<Term> = Vec::new();
+    for (start, len) in runs {
+        let end = start.checked_add(len)?;
+        if len == 0 {
+            continue;
+        }
+        let Some(last) = terms.last_mut() else {
+            terms.push(Term { start, len, step: len, count: 1 });
+            continue;
+        };
+        if start < last.end() {
+            return None;
+        }
+        let step = start - (last.end() - last.len);
+        if last.count == 1 && start == last.end() {
+            *last = Term { start: last.start, len: end - last.start, step: end - last.start, count: 1 };
+        } else if len == last.len && (last.count == 1 || step == last.step) {
+            *last = Term { step, count: last.count + 1, ..*last };
+        } else {
+            terms.push(Term { start, len, step: len, count: 1 });
+        }
+    }
+    Some(terms)
 }
 
 #[cfg(test)]

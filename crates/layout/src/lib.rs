@@ -4,6 +4,7 @@
 //! never on the number of elements or ranks. Where nothing repeats there are lists (`ordered.rs`), which are searched.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod chunking;
 mod codec;
 pub mod counted;
@@ -16,6 +17,7 @@ pub mod mesh;
 mod nest;
 mod opaque;
 mod ordered;
+mod places;
 mod policies;
 pub mod quantity;
 pub mod reach;
@@ -25,15 +27,17 @@ pub mod stored;
 mod tuple;
 mod view;
 
+pub use batch::{Batch, Joined, Run};
 pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
 pub use codec::{Codec, CodecError, ShardIndex, Stretch};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;
-pub use index_set::{IndexSet, Level, Nested, SetId, Term};
+pub use index_set::{IndexSet, Level, Nested, ScatteredRuns, SetId, Term};
 pub use listing::{Layer, layers};
 pub use nest::{Loop, Loops, Nest};
 pub use opaque::Opaque;
+pub use places::Places;
 pub use policies::{Durability, EndOfFile, Holes, Overlapping, Policies};
 pub use region::Region;
 pub use section::{Section, SectionError, Triplet};

@@ -6,7 +6,14 @@
 
 use crate::IndexSet;
 use crate::index_set::Term;
+use crate::places::Places;
 use crate::view::{Axis, Listed};
+
+/// Parts of a list that are looked at to see whether it follows a pattern, and how many runs of each.
+const SAMPLES: usize = 16;
+const SAMPLE_RUNS: usize = 64;
+/// Runs of as many elements or more are worth a nest each.
+const SHORT_RUN: u64 = 256;
 
 /// Indices that are held, none of them twice, and where each lies.
 #[derive(Clone, Debug)]
@@ -29,20 +36,42 @@ pub fn layers(runs: impl IntoIterator<Item = (u64, u64, u64)>, most: usize) -> O
             return None;
         }
         if len > 0 {
-            sorted.push((start, len, at as i64));
+            sorted.push((start, len, at));
         }
     }
     sorted.sort_unstable();
+    if let Some(layer) = scattered(&sorted) {
+        return Some(vec![layer]);
+    }
     let mut layers: Vec<Vec<Listed>> = Vec::new();
     for (start, len, at) in sorted {
         let free = layers.iter().position(|layer| layer.last().is_none_or(|last| last.term.end() <= start));
         match free {
-            Some(free) => append(&mut layers[free], start, len, at),
+            Some(free) => append(&mut layers[free], start, len, at as i64),
             None if layers.len() == most => return None,
-            None => layers.push(vec![single(start, len, at)]),
+            None => layers.push(vec![single(start, len, at as i64)]),
         }
     }
     layers.into_iter().map(Layer::of).collect()
+}
+
+/// The one layer of sorted runs that are many, short, and follow no pattern. Whether they do is seen in some of them.
+fn scattered(sorted: &[(u64, u64, u64)]) -> Option<Layer> {
+    let sample =
+        sorted.chunks(sorted.len().div_ceil(SAMPLES).max(SAMPLE_RUNS)).map(|part| &part[..part.len().min(SAMPLE_RUNS)]);
+    let (mut runs, mut entries) = (0, 0);
+    for part in sample {
+        let mut list = Vec::new();
+        part.iter().for_each(|&(start, len, at)| append(&mut list, start, len, at as i64));
+        (runs, entries) = (runs + part.len(), entries + list.len());
+    }
+    let total: u64 = sorted.iter().map(|run| run.1).fold(0, u64::saturating_add);
+    let short = total / (sorted.len() as u64).max(1) < SHORT_RUN;
+    if sorted.len() < SAMPLE_RUNS || entries * 4 < runs || !short {
+        return None;
+    }
+    let set = IndexSet::of_runs(sorted.iter().map(|run| (run.0, run.1)))?;
+    Some(Layer { set, axis: Axis::Scattered(Places::of_runs(sorted)?.into()) })
 }
 
 impl Layer {

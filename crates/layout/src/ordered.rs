@@ -40,8 +40,13 @@ pub(crate) trait Enumerated: Spanned {
 pub(crate) struct Finger(usize);
 
 impl Finger {
+    /// At this place.
+    pub(crate) fn from(place: usize) -> Finger {
+        Finger(place)
+    }
+
     /// How many entries at the start of the list are as `before` says; behind the first that is not, none may be.
-    fn find<T>(&mut self, list: &[T], before: impl Fn(&T) -> bool) -> usize {
+    pub(crate) fn find<T>(&mut self, list: &[T], before: impl Fn(&T) -> bool) -> usize {
         let before = |entry: &T| {
             look();
             before(entry)

@@ -5,6 +5,7 @@
 //! ([`Change`]). A format says how its arrays lie by filling them in, and plans, stores and prices ask the questions below.
 
 mod objects;
+mod order;
 mod questions;
 mod strides;
 
@@ -12,6 +13,7 @@ use crate::ElementType;
 use crate::codec::Codec;
 pub use crate::codec::Stretch;
 pub use objects::{Address, Indexes, Keys, Object, Objects, OtherCodec, Shards, Table};
+pub use order::{Along, StorageOrder};
 use std::sync::{Arc, OnceLock};
 pub use strides::Strides;
 
@@ -69,6 +71,8 @@ pub struct Stored {
     pub coding: Coding,
     /// What a write finds there.
     pub change: Change,
+    /// Where this is another array with its elements in the order of storage: how they are numbered.
+    pub numbered: Option<Arc<StorageOrder>>,
 }
 
 /// So many zeros, the same ones for all arrays of elements of a usual size.
@@ -92,6 +96,7 @@ impl Stored {
             objects: Objects::One { name: name.into(), offset },
             coding: Coding::Plain,
             change: Change::InPlace,
+            numbered: None,
         }
     }
 

@@ -4,8 +4,10 @@
 //! dimension maps an index to a position, and positions times strides add up to an address. So every movement of
 //! data in this project is a walk over one region in two views.
 
+use crate::batch::{Joined, Run};
 use crate::index_set::{Term, Terms};
 use crate::ordered::{Finger, Spanned};
+use crate::places::Places;
 use crate::{ElementType, IndexSet, Loop, Loops, Nest, Region, Triplet};
 use std::sync::Arc;
 
@@ -32,6 +34,8 @@ pub enum Axis {
     Folded(IndexSet, Arc<[(u64, i64)]>),
     /// What a list says, as in element maps: terms in rising order of which none begins before the one before it ends.
     Listed(Arc<[Listed]>),
+    /// The same where runs are short and follow no pattern.
+    Scattered(Arc<Places>),
 }
 
 impl Spanned for Listed {
@@ -114,6 +118,35 @@ impl Axis {
                 let offset = index.saturating_sub(entry.term.start);
                 entry.at + (offset / entry.term.step) as i64 * entry.at_step + (offset % entry.term.step) as i64
             }),
+            Axis::Scattered(places) => places.run_at(finger, index).0 as i64,
+        }
+    }
+
+    /// Where an index lies that it holds, and how many indices from there on lie one [`Axis::slope`] apart.
+    pub(crate) fn run_at(&self, finger: &mut Finger, index: u64) -> (i64, u64) {
+        match self {
+            Axis::Owned(set) => {
+                let (position, run) = set.run_at(finger, index);
+                (position as i64, run)
+            }
+            Axis::Folded(set, dims) => {
+                let (position, run) = set.run_at(finger, index);
+                let row = dims.last().map_or(u64::MAX, |fastest| fastest.0.max(1));
+                (folded(position, dims), run.min(row - position % row))
+            }
+            Axis::Selected(t, _) => {
+                let run = if t.block == 1 || t.count <= 1 { u64::MAX } else { t.block - index % t.block };
+                (self.position(finger, index), run)
+            }
+            Axis::Listed(list) => {
+                let near = finger.near(list, index, index + 1).first();
+                let run = near.map_or(1, |entry| entry.term.len - (index - entry.term.start) % entry.term.step);
+                (self.position(finger, index), run)
+            }
+            Axis::Scattered(places) => {
+                let (position, run) = places.run_at(finger, index);
+                (position as i64, run)
+            }
         }
     }
 
@@ -138,6 +171,13 @@ impl Axis {
                 }
                 out
             }
+            Axis::Scattered(places) => {
+                for term in &terms {
+                    let near = places.near(&mut finger, term.start, term.end());
+                    near.for_each(|run| term.intersect_into(&run, &mut out));
+                }
+                out
+            }
             Axis::Selected(t, _) if t.block == 1 || t.count <= 1 => terms,
             Axis::Selected(t, _) => {
                 let blocks = Term { start: 0, len: t.block, step: t.block, count: t.count };
@@ -148,7 +188,7 @@ impl Axis {
     }
 
     /// Step of the position from one index to the next inside a run.
-    fn slope(&self) -> i64 {
+    pub(crate) fn slope(&self) -> i64 {
         match self {
             Axis::Selected(t, _) if t.block == 1 && t.count > 1 => t.stride as i64,
             Axis::Folded(_, dims) => dims.last().map_or(1, |fastest| fastest.1),
@@ -177,6 +217,8 @@ impl Axis {
                 [entry] => entry.term.count == 1 || term.step.is_multiple_of(entry.term.step),
                 _ => false,
             },
+            // It was cut into what lies in one run.
+            Axis::Scattered(_) => true,
         };
         regular.then(|| self.position(finger, term.start + term.step) - self.position(finger, term.start))
     }
@@ -225,14 +267,19 @@ pub fn dense_strides(shape: &[u64], order: &[usize], bytes: u64) -> Vec<i64> {
 
 /// Two loops over a part of one dimension, with the addresses at which they start on each side.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
-    a: i64,
-    b: i64,
-    outer: Loop,
-    inner: Loop,
+pub(crate) struct Stretch {
+    pub(crate) a: i64,
+    pub(crate) b: i64,
+    pub(crate) outer: Loop,
+    pub(crate) inner: Loop,
 }
 
-fn stretches(set: &IndexSet, (a, sa): &(Axis, i64), (b, sb): &(Axis, i64)) -> Vec<Stretch> {
+pub(crate) fn stretches(set: &IndexSet, (a, sa): &(Axis, i64), (b, sb): &(Axis, i64)) -> Vec<Stretch> {
+    if let Some(joined) = Joined::new(set, (a, *sa), (b, *sb)) {
+        let (once, step) = (Loop { count: 1, a: 0, b: 0 }, joined.step());
+        let stretch = |Run { a, b, count }| Stretch { a, b, outer: once, inner: Loop { count, a: step.0, b: step.1 } };
+        return joined.map(stretch).collect();
+    }
     let cut = b.cut(a.cut(set.terms().into()));
     let mut out = Vec::with_capacity(cut.len());
     let (mut of_a, mut of_b) = (Finger::default(), Finger::default());

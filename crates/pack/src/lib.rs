@@ -3,6 +3,7 @@
 //! Nothing here recurses or allocates per run. A nest is brought into a canonical form, its innermost loops become
 //! one typed kernel call, and an odometer drives the rest. [`safe`] is the index-checked twin that tests compare with.
 
+mod batch;
 mod bfloat16;
 mod bounds;
 mod convert;
@@ -19,8 +20,9 @@ mod scalar;
 mod shape;
 mod transpose;
 
+pub use batch::copy_batch;
 pub use bounds::{OutOfBounds, Side};
-pub use copy::{copy, copy_raw};
+pub use copy::{copy, copy_raw, copy_region};
 pub use fill::fill;
 pub use memory::{Memory, MemoryKind, OutOfMemory};
 pub use nan::{CopyError, NotANumber, first_nan};

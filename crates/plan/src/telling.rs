@@ -20,6 +20,17 @@ pub struct Overlap {
     pub at: Vec<u64>,
 }
 
+impl Overlap {
+    /// The same element by its indices in the section, where the transfer has the elements in the order of storage.
+    pub fn index(&self, transfer: &Transfer) -> Vec<u64> {
+        let order = transfer.asks.get(self.array as usize).and_then(|ask| ask.stored.numbered.as_ref());
+        match (order, &self.at[..]) {
+            (Some(order), &[number]) => order.index_of(number),
+            _ => self.at.clone(),
+        }
+    }
+}
+
 impl Facts {
     /// What each rank knows after all have told, when these are their own pieces by array: for those who look at a
     /// transfer as a whole.

@@ -131,8 +131,9 @@ pub(crate) fn expose_bytes(identity: &Identity, arrays: &[Exposed]) -> Vec<u8> {
     for array in arrays {
         // What no neighbour can reach has no bytes for it.
         let (address, bytes) = array.memory.host_address().map_or((0, 0), |at| (at as u64, array.memory.bytes()));
-        w = w.number(address).number(bytes);
-        w = view_bytes(w, &array.view, &mut lists);
+        let told = !array.view.axes.iter().any(|(axis, _)| matches!(axis, Axis::Scattered(_)));
+        w = w.number(address).number(bytes).number(u64::from(told));
+        w = if told { view_bytes(w, &array.view, &mut lists) } else { w };
     }
     w.0
 }
@@ -142,7 +143,10 @@ pub(crate) fn exposed_views(bytes: &[u8]) -> Option<Peek> {
     let identity = Identity::from_bytes(r.bytes()?.try_into().ok()?);
     let count = r.number()?;
     let mut lists = Vec::new();
-    let array = |_| Some((r.number()?, r.number()?, view_from(&mut r, &mut lists)?));
+    let array = |_| {
+        let (address, bytes, told) = (r.number()?, r.number()?, r.number()? == 1);
+        Some((address, bytes, if told { Some(view_from(&mut r, &mut lists)?) } else { None }))
+    };
     let arrays = (0..count).map(array).collect::<Option<_>>()?;
     Some(Peek { identity, arrays })
 }
@@ -152,6 +156,7 @@ const HELD: u64 = 0;
 const FOLDED: u64 = 1;
 const LISTED: u64 = 2;
 const SELECTED: u64 = 3;
+const UNTOLD: u64 = 4;
 
 fn view_bytes(w: Writer, view: &View, lists: &mut BTreeMap<usize, u64>) -> Writer {
     let mut w = w.number(view.base as u64).bytes(&element_bytes(view.element)).number(view.axes.len() as u64);
@@ -177,6 +182,8 @@ fn view_bytes(w: Writer, view: &View, lists: &mut BTreeMap<usize, u64>) -> Write
                     w = w.number(*at as u64).number(*at_step as u64);
                 }
             }
+            // Not told of.
+            Axis::Scattered(_) => w = w.number(UNTOLD),
             Axis::Selected(t, low) => {
                 w = w.number(SELECTED).number(t.start).number(t.stride).number(t.count).number(t.block).number(*low);
             }

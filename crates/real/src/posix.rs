@@ -10,6 +10,7 @@ mod files;
 mod grounds;
 mod handle;
 mod job;
+mod lists;
 mod lost_pages;
 mod mapped;
 mod permissions;

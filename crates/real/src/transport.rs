@@ -22,7 +22,7 @@ use crate::neighbour::{Crossing, Identity, Reach, reach};
 use crate::wire::{Wire, WireError};
 use hyperslab_layout::reach::is_worth_reaching;
 use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
-use hyperslab_pack::{CopyError, Memory, copy};
+use hyperslab_pack::{CopyError, Memory, copy_region};
 use hyperslab_world::{Event, Exposed, Fault, FaultKind, Here, Part, Ticket, Transport};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -35,8 +35,8 @@ const DONE_BATCH: u64 = 16;
 /// What the other end of a pair exposed: where its memory is, and its view of each array.
 pub(crate) struct Peek {
     pub(crate) identity: Identity,
-    /// Base address, length \[B\] and view of each array.
-    pub(crate) arrays: Vec<(u64, u64, View)>,
+    /// Base address, length \[B\] and view of each array; no view where runs are listed and too short to be reached for.
+    pub(crate) arrays: Vec<(u64, u64, Option<View>)>,
 }
 
 type Op = (Ticket, Vec<Part>);
@@ -286,6 +286,8 @@ fn tell(letters: &mut Vec<Letter>, letter: Letter) {
 /// Whether to copy straight from the arrays that a peer exposed, or to them.
 fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part], incoming: bool) -> bool {
     match near {
+        // Of what lies by lists only its owner knows where.
+        _ if parts.iter().any(|part| matches!(peek.arrays.get(part.array as usize), Some((_, _, None)))) => false,
         Reach::SameProcess => true,
         Reach::Remote => false,
         Reach::Neighbour => {
@@ -293,6 +295,7 @@ fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part], incoming: bool) -> b
             for part in parts {
                 let Here::Slot(_, here) = &part.here else { return false };
                 let Some((_, _, there)) = peek.arrays.get(part.array as usize) else { return true };
+                let Some(there) = there else { return false };
                 let element = there.element.bytes();
                 bytes += part.region.elements() * element;
                 let runs_of = |nest: Nest| nest.elements() * element / nest.run_bytes_a(element).max(1);
@@ -404,7 +407,7 @@ fn reach_over(peek: &Peek, parts: &[Part], incoming: bool) -> Result<(), Fault> 
     let mut crossing = if incoming { Crossing::pull(&peek.identity) } else { Crossing::push(&peek.identity) };
     for part in parts {
         let Here::Slot(memory, here) = &part.here else { continue };
-        let Some((base, bytes, there)) = peek.arrays.get(part.array as usize) else {
+        let Some((base, bytes, Some(there))) = peek.arrays.get(part.array as usize) else {
             return Err(broken(&format!("a peer did not expose its array number {}", part.array)));
         };
         for nest in nests(&part.region, there, here) {
@@ -476,10 +479,8 @@ fn gather(parts: &[Part], exposed: &[Exposed], wire: &mut dyn Wire) -> Result<Pa
     let mut types = Vec::with_capacity(ELEMENT_BYTES * parts.len());
     for (part, (memory, view)) in parts.iter().zip(&places) {
         let to = dense(part, view.element, at);
-        for nest in nests(&part.region, view, &to) {
-            copy(&nest, memory, view.element, &packed, view.element)
-                .map_err(|error| Fault::of_copy(error, Some(&part.region)))?;
-        }
+        copy_region(&part.region, (memory, view), (&packed, &to))
+            .map_err(|error| Fault::of_copy(error, Some(&part.region)))?;
         types.extend(element_bytes(view.element));
         at += part.region.elements() * view.element.bytes();
     }
@@ -502,10 +503,8 @@ fn scatter(Packed(bytes): Packed, parts: &[Part], exposed: &[Exposed]) -> Result
     for (part, element) in parts.iter().zip(types) {
         let (memory, view) = place(part, exposed);
         let from = dense(part, element, at);
-        for nest in nests(&part.region, &from, &view) {
-            copy(&nest, &packed, element, &memory, view.element)
-                .map_err(|error| Fault::of_copy(error, Some(&part.region)))?;
-        }
+        copy_region(&part.region, (&packed, &from), (&memory, &view))
+            .map_err(|error| Fault::of_copy(error, Some(&part.region)))?;
         at += part.region.elements() * element.bytes();
     }
     Ok(packed.into_vec())

@@ -66,17 +66,19 @@ impl Telling {
 fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
     let mut w = Writer::tagged(tag::TOLD).number(call);
     // Hundreds of arrays may be held by one list, which is told once.
-    let mut lists: BTreeMap<SetId, u64> = BTreeMap::new();
+    let (mut lists, mut next): (BTreeMap<SetId, u64>, u64) = (BTreeMap::new(), 0);
     for (unit, exposed, region) in told {
         w = w.number(*unit).number(u64::from(*exposed)).number(region.ndim() as u64);
         for set in &region.dims {
-            // The number of a list that was told before, or of the next one, and then it.
-            let next = lists.len() as u64;
+            // The number of a set that was told before, or of the next one, and then it.
             let number = match set.id() {
-                id @ SetId::List(_) => *lists.entry(id).or_insert(next),
+                id @ (SetId::List(_) | SetId::Part(..)) => *lists.entry(id).or_insert(next),
                 SetId::Empty | SetId::Term(_) => next,
             };
-            w = if number < next { w.number(number) } else { w.number(number).set(set) };
+            w = w.number(number);
+            if number == next {
+                (w, next) = (w.set(set), next + 1);
+            }
         }
     }
     w.0
@@ -84,14 +86,14 @@ fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
 
 fn from_bytes(bytes: &[u8]) -> Option<Told> {
     let mut r = Reader::new(bytes);
-    let (mut told, mut lists): (Told, Vec<IndexSet>) = (Told::new(), Vec::new());
+    let (mut told, mut sets): (Told, Vec<IndexSet>) = (Told::new(), Vec::new());
     let mut set = |r: &mut Reader| {
         let number = usize::try_from(r.number()?).ok()?;
-        if number < lists.len() {
-            return lists.get(number).cloned();
+        if number < sets.len() {
+            return sets.get(number).cloned();
         }
         let set = r.set()?;
-        lists.extend(matches!(set.id(), SetId::List(_)).then(|| set.clone()));
+        sets.push(set.clone());
         Some(set)
     };
     while let Some(unit) = r.number() {

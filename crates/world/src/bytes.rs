@@ -2,6 +2,12 @@
 
 use hyperslab_layout::{IndexSet, Level, Nested};
 
+/// In place of the number of parts of a set: it is a list of runs.
+const RUNS: u64 = u64::MAX;
+/// Bits of a short number in a byte, and the bit that says that more follow.
+const SEVEN: u32 = 7;
+const MORE: u8 = 1 << SEVEN;
+
 /// Builds a message.
 #[derive(Default, Debug)]
 pub struct Writer(pub Vec<u8>);
@@ -27,9 +33,29 @@ impl Writer {
         self
     }
 
-    /// Appends a set of indices: parts that repeat regularly, each with its levels.
+    /// Appends a number, the smaller the shorter: seven bits a byte.
+    fn short(&mut self, mut value: u64) {
+        while value >= 1 << SEVEN {
+            self.0.push(value as u8 | MORE);
+            value >>= SEVEN;
+        }
+        self.0.push(value as u8);
+    }
+
+    /// Appends a set of indices: parts that repeat regularly, each with its levels; or, where nothing does, runs, each by how
+    /// far it lies behind the one before it, and its length.
     #[must_use]
-    pub fn set(self, set: &IndexSet) -> Writer {
+    pub fn set(mut self, set: &IndexSet) -> Writer {
+        if let Some(runs) = set.scattered_runs() {
+            self = self.number(RUNS).number(runs.len() as u64);
+            let mut last = 0;
+            for (low, high) in runs {
+                self.short(low - last);
+                self.short(high - low);
+                last = high;
+            }
+            return self;
+        }
         let w = self.number(set.parts().count() as u64);
         set.parts().fold(w, |w, Nested { start, len, levels }| {
             let w = w.number(start).number(len).number(levels.len() as u64);
@@ -77,6 +103,9 @@ impl<'a> Reader<'a> {
     /// A set of indices.
     pub fn set(&mut self) -> Option<IndexSet> {
         let parts = self.number()?;
+        if parts == RUNS {
+            return self.runs();
+        }
         let part = |r: &mut Self| {
             let (start, len) = (r.number()?, r.number()?);
             let levels = r.number()?;
@@ -84,6 +113,34 @@ impl<'a> Reader<'a> {
             Some(Nested { start, len, levels: (0..levels).map(|_| level(r)).collect::<Option<_>>()? })
         };
         IndexSet::of_parts((0..parts).map(|_| part(self)).collect::<Option<Vec<_>>>()?)
+    }
+
+    fn short(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = self.tag()?;
+            value |= u64::from(byte & !MORE).checked_shl(shift)?;
+            if byte & MORE == 0 {
+                return Some(value);
+            }
+            shift += SEVEN;
+        }
+    }
+
+    fn runs(&mut self) -> Option<IndexSet> {
+        let (count, mut last) = (self.number()?, 0_u64);
+        let run = |_| {
+            let (gap, len) = (self.short()?, self.short()?);
+            let low = last.checked_add(gap)?;
+            last = low.checked_add(len)?;
+            Some((low, len))
+        };
+        let mut whole = true;
+        let set = IndexSet::of_runs((0..count).map(run).map_while(|run| {
+            whole &= run.is_some();
+            run
+        }))?;
+        whole.then_some(set)
     }
 
     /// What is left.

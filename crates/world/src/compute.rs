@@ -66,10 +66,8 @@ impl Computation {
     pub fn run(self) -> Result<Vec<u8>, Fault> {
         match self {
             Computation::Copy { region, from, to } => {
-                for nest in nests(&region, &from.view, &to.view) {
-                    hyperslab_pack::copy(&nest, &from.memory, from.view.element, &to.memory, to.view.element)
-                        .map_err(|error| Fault::of_copy(error, Some(&region)))?;
-                }
+                hyperslab_pack::copy_region(&region, (&from.memory, &from.view), (&to.memory, &to.view))
+                    .map_err(|error| Fault::of_copy(error, Some(&region)))?;
                 Ok(Vec::new())
             }
             Computation::Other(_, job) => job(),

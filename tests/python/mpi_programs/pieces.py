@@ -33,6 +33,13 @@ HEADER = b"eleven byte"
 ALL = ("root-gather", "independent", "data-sieving", "two-phase", "server-directed", "disk-directed")
 
 
+def many_elements(random: Random) -> tuple[int, ...]:
+    """A shape of which ranks hold so many runs that they are moved as lists."""
+    ndim = int(random.integers(1, 4))
+    side = int(3000 ** (1 / ndim))
+    return tuple(int(random.integers(max(side // 3, 1), side + 1)) for _ in range(ndim))
+
+
 class Runner:
     """One rank's run of cases."""
 
@@ -230,7 +237,7 @@ class Runner:
         with hs.open(self.directory / "cases.zarr", "w", comm=self.comm, durable=False, arrival_seconds=60) as store:
             for number in range(cases):
                 random = np.random.default_rng([seed, number, self.comm.size])
-                shape = some_shape(random)
+                shape = many_elements(random) if number % 3 == 2 else some_shape(random)
                 form = random.integers(4)
                 try:
                     if form == 0:

@@ -222,7 +222,7 @@ class Runs(Pieces):
         if self._offsets.size != self._lengths.size:
             message = f"{self._offsets.size} offsets need as many lengths, got {self._lengths.size}"
             raise InvalidError(message)
-        self._core = _core.Pieces.runs(list(self._shape), self._offsets.tolist(), self._lengths.tolist())
+        self._core = _core.Pieces.runs(list(self._shape), self._offsets, self._lengths)
 
     @classmethod
     def strided(

@@ -1,23 +1,40 @@
 //! How an array lies in storage, as bytes.
 
-use super::{list, numbers};
+use super::{hear_section, list, numbers, tell_section};
 use crate::Decode;
-use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{
-    Address, Change, Coding, Keys, Objects, OtherCodec, Shards, Stored, Strides, Table, Unit,
+    Address, Along, Change, Coding, Keys, Objects, OtherCodec, Shards, StorageOrder, Stored, Strides, Table, Unit,
 };
+use hyperslab_layout::{ElementType, Triplet};
 use hyperslab_world::{Reader, Writer};
 use std::sync::Arc;
 
 pub(crate) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
-    let Stored { shape, element, fill, strides, unit, root, objects, coding, change } = stored;
+    let Stored { shape, element, fill, strides, unit, root, objects, coding, change, numbered } = stored;
     let w = numbers(w, shape).bytes(element.numpy().as_bytes()).bytes(fill);
     let w = tell_unit(tell_strides(w, strides), unit);
-    tell_coding(tell_objects(w.number(u64::from(*root)), objects), coding).number(match change {
+    let w = tell_coding(tell_objects(w.number(u64::from(*root)), objects), coding).number(match change {
         Change::Fresh => 0,
         Change::Replace => 1,
         Change::InPlace => 2,
+    });
+    numbered.iter().fold(w.number(u64::from(numbered.is_some())), |w, order| tell_order(w, order))
+}
+
+fn tell_order(w: Writer, StorageOrder { section, dims, fastest }: &StorageOrder) -> Writer {
+    let w = tell_section(w, section).number(*fastest as u64);
+    dims.iter().fold(w, |w, Along { extent, chunk, inside, across }| {
+        w.number(*extent).number(*chunk).number(*inside).number(*across)
     })
+}
+
+fn hear_order(r: &mut Reader) -> Option<StorageOrder> {
+    let (section, fastest) = (hear_section(r)?, usize::try_from(r.number()?).ok()?);
+    let along =
+        |_: &Triplet| Some(Along { extent: r.number()?, chunk: r.number()?, inside: r.number()?, across: r.number()? });
+    let dims: Vec<Along> = section.dims.iter().map(along).collect::<Option<_>>()?;
+    let sound = dims.iter().all(|dim| dim.chunk > 0 && dim.inside > 0) && fastest < dims.len();
+    sound.then_some(StorageOrder { section, dims, fastest })
 }
 
 pub(crate) fn hear_stored(r: &mut Reader, decode: Decode) -> Option<Stored> {
@@ -36,6 +53,7 @@ pub(crate) fn hear_stored(r: &mut Reader, decode: Decode) -> Option<Stored> {
             2 => Change::InPlace,
             _ => return None,
         },
+        numbered: if r.number()? == 1 { Some(Arc::new(hear_order(r)?)) } else { None },
     };
     stored.fault().is_none().then_some(stored)
 }

@@ -33,7 +33,7 @@ impl Store {
         let new = all.of(number);
         let known = new.element.or(ask.element());
         let kind = known.map_or(hyperslab_layout::Kind::Float64, |element| element.kind);
-        let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1))?;
+        let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1, &[&ask.name]))?;
         let shape = holding.shape();
         new.check(&ask.name, shape)?;
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(holding, kind.bytes()));
@@ -406,9 +406,9 @@ pub(crate) fn write_requests(asks: &[ArrayWrite], sections: &Sections) -> Vec<Ar
     asks.iter().enumerate().map(|(number, ask)| ArrayRequest { selected: selected(number), ..ask.request() }).collect()
 }
 
-/// That nobody says who holds what.
-fn undistributed(ranks: u32) -> Fault {
-    let text = format!("{ranks} ranks write together, but no distribution says who holds what");
+/// That nobody says who holds what of these arrays.
+fn undistributed(ranks: u32, names: &[&str]) -> Fault {
+    let text = format!("{ranks} ranks write together, but no distribution says who holds what of {}", listed(names));
     Fault::new(FaultKind::Invalid, text)
         .hint("give hyperslab.Distribution.block(shape, comm.size), or Distribution.replicated(...)")
 }
@@ -416,10 +416,14 @@ fn undistributed(ranks: u32) -> Fault {
 /// What is asked with the distributions that hold where none is given: all of an array on the one rank that there is. And
 /// what is wrong, if there are several.
 pub(crate) fn completed(mut asks: Vec<ArrayWrite>, ranks: u32) -> (Vec<ArrayWrite>, Option<Fault>) {
+    let without = || asks.iter().filter(|ask| ask.holding.is_none()).map(|ask| &*ask.name);
+    if ranks > 1 && without().next().is_some() {
+        let fault = undistributed(ranks, &without().collect::<Vec<_>>());
+        return (asks, Some(fault));
+    }
     for ask in asks.iter_mut().filter(|ask| ask.holding.is_none()) {
         let shape = ask.arrays.first().map(|array| array.shape.clone()).unwrap_or_default();
         match Ownership::replicated(&shape, ranks) {
-            _ if ranks > 1 => return (asks, Some(undistributed(ranks))),
             Ok(holding) => ask.holding = Some(Arc::new(holding)),
             Err(fault) => return (asks, Some(fault)),
         }

@@ -6,7 +6,7 @@ use super::stored::{stored, stored_to_read};
 use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::planning::said_of_chunks;
-use hyperslab_collective::{Ownership, checked_section, natural_chunks, number_parts};
+use hyperslab_collective::{Ownership, checked_section, listed, natural_chunks, number_parts};
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::mesh::{balanced, volume};
@@ -64,18 +64,22 @@ pub struct Planned {
 /// When the arrays cannot be, pieces or sections do not fit them or each other, or no strategy fits.
 pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
     let size = planned.size()?;
+    let profile = crate::profile::at_hand();
+    let planner = Planner { profile: &profile, machine: planned.machine, strategies: &Strategy::ALL };
+    let (mut transfer, said) = planned.transfer(size, &planner)?;
+    // Before elements are numbered in another way.
+    let fits = |held: &Ownership| planned.names.iter().try_for_each(|name| held.check(name, size));
+    planned.held.iter().try_for_each(fits)?;
+    let (held, run) = listed(&mut transfer.asks, planned.held.clone());
     let parts = |rank: u32| {
-        let held = planned.holding(rank);
+        let held = held.get(rank as usize).unwrap_or(&held[0]);
         let imagined = planned.names.iter().map(|name| held.imagined(name, planned.element, (rank, size)));
         imagined.collect::<Result<Vec<_>, Fault>>().map(number_parts)
     };
-    let profile = crate::profile::at_hand();
-    let planner = Planner { profile: &profile, machine: planned.machine, strategies: &Strategy::ALL };
-    let (transfer, said) = planned.transfer(size, &planner)?;
     let transfer = Arc::new(transfer);
     let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
     let hints = planned.hints();
-    let mut choice: Choice = planner.choose(&transfer, &hints, &|_| None).map_err(refuse)?;
+    let mut choice: Choice = planner.choose(&transfer, &hints, &|_| run.clone()).map_err(refuse)?;
     choice.why += &said;
     let regular = planned.held[0].regular().is_some();
     let facts = if regular { Vec::new() } else { all_facts(&transfer, &choice, size, parts)? };
@@ -100,8 +104,8 @@ fn all_facts(
     for facts in &all {
         if let Some(overlap) = facts.overlap(transfer, &choice.parameters) {
             let name = &transfer.asks[overlap.array as usize].name;
-            let (a, b) = overlap.ranks;
-            let text = format!("ranks {a} and {b} both write element {} of '{name}'", tuple(&overlap.at));
+            let ((a, b), at) = (overlap.ranks, overlap.index(transfer));
+            let text = format!("ranks {a} and {b} both write element {} of '{name}'", tuple(&at));
             return Err(Fault::new(FaultKind::Invalid, text).hint("let one rank write each element"));
         }
     }
@@ -130,10 +134,6 @@ impl Planned {
                 }
             }
         }
-    }
-
-    fn holding(&self, rank: u32) -> &Ownership {
-        self.held.get(rank as usize).unwrap_or(&self.held[0])
     }
 
     fn hints(&self) -> Preference {

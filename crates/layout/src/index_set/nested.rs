@@ -8,7 +8,7 @@ use super::{IndexSet, Term};
 use crate::counted::look;
 use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use smallvec::SmallVec;
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
 use std::sync::OnceLock;
 
 /// One level: how often what is inside of it comes, and how far apart.
@@ -224,14 +224,6 @@ impl Nests {
 impl PartialEq for Nests {
     fn eq(&self, other: &Nests) -> bool {
         self.parts == other.parts
-    }
-}
-
-impl Eq for Nests {}
-
-impl Hash for Nests {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.parts.hash(state);
     }
 }
 

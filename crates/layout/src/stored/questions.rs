@@ -126,9 +126,9 @@ impl Stored {
                 Some(chunk) => {
                     let at: Vec<u64> = low.iter().zip(chunk).map(|(low, chunk)| low / chunk).collect();
                     let first: Vec<u64> = at.iter().zip(chunk).map(|(at, chunk)| at * chunk).collect();
-                    (keys.name(&at).into(), self.box_view(section, &first, chunk, 0))
+                    (keys.name(&self.coordinates(&at)).into(), self.box_view(section, &first, chunk, 0))
                 }
-                None => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
+                None => (keys.name(&self.coordinates(at)).into(), self.box_view(section, low, chunk(), 0)),
             },
             Objects::Table(table) => {
                 let Address { offset, .. } = *table.get(self.chunk_number(at))?;
@@ -151,7 +151,7 @@ impl Stored {
                 let stretch = self.offset_in_grid(at).map(|first| (first, self.chunk_bytes().unwrap_or(0)));
                 (name.clone(), stretch)
             }
-            Objects::Keyed(keys) => (keys.name(at).into(), None),
+            Objects::Keyed(keys) => (keys.name(&self.coordinates(at)).into(), None),
             Objects::Table(table) | Objects::Allotted { known: table, .. } => {
                 let Address { offset, bytes, .. } = *table.get(self.chunk_number(at))?;
                 let bytes = if bytes == 0 { self.chunk_bytes().unwrap_or(0) } else { bytes };

@@ -71,11 +71,29 @@ fn what_the_cache_holds_of_files_on_this_host_is_read_straight_into_arrays() {
     assert!(price(true) >= 0.99 * price(false));
 }
 
+/// The elements of a rank lie one by one between those of others: whoever wrote them for himself would call for each.
+#[test]
+fn elements_that_are_listed_in_no_order_are_assembled() {
+    let profile = built_in();
+    for (ranks, elements) in [(2, 100_000), (4, 1_000_000), (16, 1_000_000)] {
+        let machine = Machine { ranks_per_node: ranks, cores_per_node: 2, maps_files: false };
+        let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
+        let asked = transfer(&[elements], &[u64::from(ranks)], &[Dim::Block], None, Direction::Write);
+        let ask = TransferArray { spread: Spread::Explicit, ..asked.asks[0].clone() };
+        let asked = Arc::new(Transfer { asks: vec![ask], ..Transfer::clone(&asked) });
+        let laid = |run: u64| MemoryLayout::of_runs(elements, elements / run, (8, 8));
+        let chosen = |run| planner.choose(&asked, &Preference::default(), &|_| Some(laid(run))).unwrap().parameters;
+        assert!([Strategy::SERVER_DIRECTED, Strategy::TWO_PHASE].contains(&chosen(1).strategy), "{ranks} ranks");
+        assert!([Strategy::SERVER_DIRECTED, Strategy::TWO_PHASE].contains(&chosen(4).strategy), "{ranks} ranks");
+    }
+}
+
 #[test]
 fn who_waits_for_nothing_has_one_large_slot_in_place_of_two() {
     // In memory the first dimension is the fastest, so that the more rows a subchunk has, the longer are the runs there.
     let asked = transfer(&[512, 512, 512], &[2, 2, 2], &BLOCKS, None, Direction::Read);
-    let turned = MemoryLayout { order: vec![2, 1, 0], pitch: 8, padding: vec![0; 3], held: vec![256; 3] };
+    let turned =
+        MemoryLayout { order: vec![2, 1, 0], pitch: 8, padding: vec![0; 3], held: vec![256; 3], scattered: false };
     let profile = built_in();
     let machine = Machine { ranks_per_node: 8, cores_per_node: 2, maps_files: true };
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
@@ -149,7 +167,13 @@ fn what_comes_again_is_looked_at_for_longer() {
     {
         for dims in [BLOCKS, [Dim::Cyclic(3), Dim::Block, Dim::Cyclic(1)]] {
             let asked = transfer(&shape, &[2, 2, 2], &dims, chunk, Direction::Read);
-            let column_major = MemoryLayout { order: vec![2, 1, 0], pitch: 8, padding: vec![0; 3], held: vec![50; 3] };
+            let column_major = MemoryLayout {
+                order: vec![2, 1, 0],
+                pitch: 8,
+                padding: vec![0; 3],
+                held: vec![50; 3],
+                scattered: false,
+            };
             let (hints, memory) = (Preference::default(), |_: usize| Some(column_major.clone()));
             let first = planner.choose(&asked, &hints, &memory).unwrap();
             let took = first.price.seconds();

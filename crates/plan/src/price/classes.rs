@@ -46,12 +46,14 @@ fn class(transfer: &Arc<Transfer>, members: &[usize], memory: Memory<'_>) -> Cla
     let taken = &members[..members.len().min(ARRAYS_MAX)];
     let tiles = |&number: &usize| {
         let ask = transfer.asks.get(number).filter(|ask| ask.spread == Spread::Explicit)?;
-        Tiles::of(ask, transfer.ranks, &memory(number)?)
+        Tiles::of(ask, transfer.ranks, &memory(number).filter(|laid| !laid.scattered)?)
     };
     let tiles: Vec<Option<Tiles>> = taken.iter().map(tiles).collect();
     let ask = |(&number, tiles): (&usize, &Option<Tiles>)| {
         let ask = &transfer.asks[number];
-        if tiles.is_some() { ask.clone() } else { in_closed_form(ask, transfer.ranks) }
+        let run = || memory(number).filter(|laid| laid.scattered).and_then(|laid| laid.held.first().copied());
+        let in_turns = || in_turns(ask, transfer.ranks, run()?);
+        if tiles.is_some() { ask.clone() } else { in_turns().unwrap_or_else(|| in_closed_form(ask, transfer.ranks)) }
     };
     let asks = taken.iter().zip(&tiles).map(ask).collect();
     let some = Arc::new(Transfer { asks, ..transfer.of_no_array() });
@@ -63,6 +65,17 @@ impl Transfer {
     pub(super) fn of_no_array(&self) -> Transfer {
         Transfer { direction: self.direction, asks: Vec::new(), ranks: self.ranks, policies: self.policies }
     }
+}
+
+/// The same array of one dimension, where runs of lists are as long as this: as if ranks took turns. No rank holds more of
+/// storage in one piece than a run, as with a list.
+fn in_turns(ask: &TransferArray, ranks: u32, run: u64) -> Option<TransferArray> {
+    let shape = ask.section.shape();
+    if ask.spread != Spread::Explicit || shape.len() != 1 {
+        return None;
+    }
+    let turns = Distribution::new(&shape, &[u64::from(ranks.max(1))], &[Dim::Cyclic(run.max(1))]).ok()?;
+    Some(TransferArray { spread: Spread::Regular(turns), ..ask.clone() })
 }
 
 /// The same array, held in equal slabs where nobody knows anything of who holds what.

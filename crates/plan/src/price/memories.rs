@@ -90,6 +90,7 @@ impl Memories {
         let held = |axis: &Axis| match axis {
             Axis::Owned(set) | Axis::Folded(set, _) => set.len(),
             Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
+            Axis::Scattered(places) => places.elements(),
             Axis::Selected(..) => 1,
         };
         // Those of tiles are of the whole array.

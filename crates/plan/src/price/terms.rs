@@ -189,12 +189,14 @@ pub struct MemoryLayout {
     pub padding: Vec<u64>,
     /// Extents of the part that lies so: of pieces that no closed form describes, one of them.
     pub held: Vec<u64>,
+    /// Whether that is a run of a list, between those of other ranks.
+    pub scattered: bool,
 }
 
 impl Hash for MemoryLayout {
     /// Extents count roughly: blocks of an adaptive mesh that is made anew are about as large, and plans are found by this.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.order, self.pitch, &self.padding).hash(state);
+        (&self.order, self.pitch, &self.padding, self.scattered).hash(state);
         let rough = |&extent: &u64| extent.checked_next_power_of_two();
         self.held.iter().map(rough).collect::<Vec<_>>().hash(state);
     }
@@ -203,11 +205,14 @@ impl Hash for MemoryLayout {
 impl MemoryLayout {
     /// As a part lies that has this view.
     pub fn of(view: &View) -> MemoryLayout {
+        if let [(Axis::Scattered(places), stride)] = &view.axes[..] {
+            return MemoryLayout::of_runs(places.elements(), places.runs() as u64, (*stride, view.element.bytes()));
+        }
         let dim = |(axis, stride): &(Axis, i64)| match axis {
             Axis::Owned(set) => vec![(set.len(), *stride)],
             Axis::Folded(_, dims) => dims.iter().map(|&(count, step)| (count, step * stride)).collect(),
             // Of lists it is not known what lies between, which may be nothing.
-            Axis::Listed(_) | Axis::Selected(..) => vec![(u64::MAX, *stride)],
+            Axis::Listed(_) | Axis::Selected(..) | Axis::Scattered(_) => vec![(u64::MAX, *stride)],
         };
         let mut dims: Vec<(u64, i64)> = view.axes.iter().flat_map(dim).collect();
         if let (Some((Axis::Listed(list), unit)), Some((first, inner))) = (view.axes.first(), dims.split_first_mut())
@@ -236,7 +241,13 @@ impl MemoryLayout {
             }
         }
         let held = dims.iter().map(|dim| dim.0).collect();
-        MemoryLayout { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding, held }
+        MemoryLayout { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding, held, scattered: false }
+    }
+
+    /// As so many elements lie in so many runs of a list, so far from each other.
+    pub fn of_runs(elements: u64, runs: u64, (stride, element_bytes): (i64, u64)) -> MemoryLayout {
+        let run = (elements / runs.max(1)).max(1);
+        MemoryLayout { scattered: true, ..MemoryLayout::new(&[(run, stride)], element_bytes) }
     }
 
     /// Distances between neighbours in a part of this shape \[B\].

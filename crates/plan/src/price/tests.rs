@@ -168,11 +168,11 @@ fn guard_cells_lie_between_the_rows_of_every_rank() {
     // Interleaved with another variable, and of one row, whose distance to the next says nothing.
     assert_eq!(
         MemoryLayout::new(&[(1, 1), (7, 8)], 4),
-        MemoryLayout { order: vec![1, 0], pitch: 4, padding: vec![1, 0], held: vec![1, 7] }
+        MemoryLayout { order: vec![1, 0], pitch: 4, padding: vec![1, 0], held: vec![1, 7], scattered: false }
     );
     assert_eq!(
         MemoryLayout::new(&[(7, 56), (7, 8)], 4),
-        MemoryLayout { order: vec![0, 1], pitch: 8, padding: vec![0, 0], held: vec![7, 7] }
+        MemoryLayout { order: vec![0, 1], pitch: 8, padding: vec![0, 0], held: vec![7, 7], scattered: false }
     );
 }
 
@@ -357,7 +357,13 @@ fn lines_that_stay_in_the_cache_come_from_memory_once() {
     let exchange = |variables: u64, cells: u64, subchunk: u64| {
         let shape = [variables, cells];
         let held = Distribution::new(&shape, &[1], &[Dim::Whole, Dim::Block]).unwrap();
-        let laid = MemoryLayout { order: vec![1, 0], pitch: 8, padding: vec![24 - variables, 0], held: shape.to_vec() };
+        let laid = MemoryLayout {
+            order: vec![1, 0],
+            pitch: 8,
+            padding: vec![24 - variables, 0],
+            held: shape.to_vec(),
+            scattered: false,
+        };
         let ask = TransferArray {
             name: "a".into(),
             section: Section::whole(&shape),

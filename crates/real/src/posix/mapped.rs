@@ -7,6 +7,7 @@
 use super::at_hand;
 use super::cached::is_cached;
 use super::content::Source;
+use super::lists::List;
 use super::lost_pages::LossWatch;
 use super::windows::{Survey, copy_out, each_window};
 use hyperslab_pack::Memory;
@@ -37,6 +38,13 @@ pub fn maps_files() -> bool {
 pub(super) fn read(file: &File, moves: &Moves) -> Option<u64> {
     if moves.bytes() < MAPPED_BYTES_MIN {
         return None;
+    }
+    if let Some(list) = List::of(moves) {
+        let mut windows = Windows::of(file, list.hull)?;
+        for (part, stretch) in list.parts(WINDOW_BYTES) {
+            windows.visit(stretch, |window| list.take(&part, window).ok())?;
+        }
+        return windows.is_unchanged().then_some(windows.made);
     }
     let survey = Survey::of(moves, WINDOW_BYTES);
     // What one call copies in one go, it copies as fast, as long as the processor's cache holds it. Measured with two processes:
@@ -156,7 +164,7 @@ mod tests {
     use super::*;
     use crate::posix::windows;
     use fastrand::Rng;
-    use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View};
+    use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, layers};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
@@ -199,6 +207,43 @@ mod tests {
             .unwrap();
             right
         })
+    }
+
+    /// Lists of one dimension, whose places in memory follow no pattern.
+    #[test]
+    fn lists_lie_where_they_belong_by_either_way() {
+        let (path, file) = file_of_numbers("lists");
+        let mut rng = Rng::with_seed(282);
+        let (mut lists, mut mapped) = (0, 0);
+        for number in 0..3 {
+            let total = ROWS * COLUMNS / 8;
+            let mut indices: Vec<u64> = (0..total / 4).map(|i| 4 * i + rng.u64(0..4)).collect();
+            if number % 2 == 0 {
+                rng.shuffle(&mut indices);
+            }
+            let layer = layers((0..).zip(&indices).map(|(at, &index)| (index, 1, at)), 1).unwrap().remove(0);
+            let (low, high) = (rng.u64(0..total / 9), total - rng.u64(0..total / 9));
+            let region = Region { dims: [layer.set.within(low, high)].into_iter().collect() };
+            let element = ElementType::native(Kind::UInt64);
+            let here = Arc::new(View { base: 0, axes: vec![(layer.axis, 8)], element });
+            let there = Arc::new(View::held(&Region::whole(&[total]), 0, &[8], element));
+            let moves = || {
+                let memory = Memory::from_vec(vec![0; 8 * indices.len()]);
+                Moves { memory, region: region.clone(), here: here.clone(), there: there.clone() }
+            };
+            lists += usize::from(super::List::of(&moves()).is_some());
+            let straight = moves();
+            if read(&file, &straight).is_some() {
+                mapped += 1;
+                assert!(is_right(&straight));
+            }
+            let by_buffer = moves();
+            windows::read(&file, &by_buffer, |(error, end)| panic!("{error} at {end}")).unwrap();
+            assert!(is_right(&by_buffer));
+        }
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(lists, 3);
+        assert!(mapped > 0 || !super::maps_files());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::coalescing::TINY_RUN_BYTES;
 use super::content::{CHECKED_BLOCK_BYTES, Source};
 use super::direct::Failure;
+use super::lists::List;
 use super::sieve::GAP_BYTES_MAX;
 use hyperslab_layout::{Loop, Nest};
 use hyperslab_pack::{CopyError, Memory, copy};
@@ -92,12 +93,23 @@ impl Survey {
 
 /// Whether a read is [faster by way of a buffer](Survey::has_short_runs).
 pub(super) fn are_worth_it(moves: &Moves) -> bool {
-    Survey::of(moves, CHECKED_BLOCK_BYTES).has_short_runs(moves.bytes())
+    List::of(moves).is_some() || Survey::of(moves, CHECKED_BLOCK_BYTES).has_short_runs(moves.bytes())
 }
 
 /// Reads by way of a small buffer; tells how many calls that took.
 pub(super) fn read(file: &File, moves: &Moves, failed: impl Fn(Failure) -> Fault) -> Result<u64, Fault> {
     let (mut calls, mut buffer) = (0, Memory::from_vec(Vec::new()));
+    if let Some(list) = List::of(moves) {
+        let most = list.parts(CHECKED_BLOCK_BYTES).map(|(_, (low, high))| high - low).max().unwrap_or(0);
+        let buffer = Memory::from_vec(vec![0; most as usize]);
+        for (part, (low, high)) in list.parts(CHECKED_BLOCK_BYTES) {
+            let window = Source::of_memory(&buffer, high - low)?;
+            window.read_at(file, low).map_err(|error| failed((error, high)))?;
+            calls += 1;
+            list.take(&part, (low, &buffer)).map_err(|error| Fault::of_copy(error, Some(&moves.region)))?;
+        }
+        return Ok(calls);
+    }
     for nest in moves.nests() {
         let (low, high) = nest.hull_a(moves.here.element.bytes()).unwrap_or_default();
         Source::new(moves, low, (high - low) as u64)?;
