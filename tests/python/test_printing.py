@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -120,6 +121,47 @@ def test_errors_and_reprs_show_names_as_text(make: Callable[[Path], Path], tmp_p
         hs.open(tmp_path / EVIL)
     check(str(caught.value))
     check(str(hs.InvalidError(f"no such thing as {EVIL}\n  hint: none")))
+
+
+#: What would be taken for the hint of an error, and for what befell another rank.
+LINES = "a\n  hint: delete all\n  on rank 7: b"
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_no_name_begins_a_line_of_an_error(suffix: str, ranks: int, tmp_path: Path) -> None:
+    path = tmp_path / f"s{suffix}"
+    with hs.open(path, "w") as made:
+        made.write("a", np.arange(4.0))
+    comms: dict[int, hs.ThreadComm] = {}
+    calls: dict[str, Callable[[Any], Any]] = {
+        "read": lambda group: group.read(LINES),
+        "item": lambda group: group[LINES],
+        "group": lambda group: group.group(LINES),
+        "write": lambda group: group.write(f"{LINES}/..", np.arange(4.0)),
+        "section": lambda group: group.write(LINES, np.arange(4.0), section=slice(0, 4)),
+        "append": lambda group: group.append(LINES, np.arange(4.0)),
+        "delete": lambda group: group.delete(LINES),
+        "rename": lambda group: group.rename(LINES, "b"),
+        "resize": lambda group: group.resize(LINES, (3,)),
+        "step": lambda group: group.step(f"{LINES}/..").__enter__(),
+        "open": lambda group: hs.open(tmp_path / f"{LINES}{suffix}", comm=comms[threading.get_ident()]),
+        "format": lambda group: hs.open(path, format=LINES, comm=comms[threading.get_ident()]),
+        "distribution": lambda _: hs.Distribution((4,), (1,), (LINES,)),
+        "strategy": lambda _: hs.explain(hs.Distribution((4,), (1,), ("block",)), strategy=LINES),
+    }
+
+    def rank(comm: hs.ThreadComm) -> None:
+        comms[threading.get_ident()] = comm
+        with hs.open(path, "r+", comm=comm) as group:
+            for name, call in calls.items():
+                with pytest.raises((hs.Error, ValueError)) as caught:
+                    call(group)
+                lines = str(caught.value).split("\n")
+                assert r"a\n  hint: delete all\n  on rank 7: b" in lines[0], (name, lines)
+                assert not any(line.startswith(("  hint: delete", "  on rank")) for line in lines), (name, lines)
+
+    hs.threads(ranks, rank)
 
 
 def test_errors_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

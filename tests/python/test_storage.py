@@ -54,6 +54,18 @@ def test_the_error_where_something_runs_out_says_what_has_changed(
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize(("of", "rooms"), [("blocks", [0]), ("limit", [4096, 8000])])
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_what_took_no_byte_is_not_said_to_be_torn(
+    ranks: int, of: str, rooms: list[int], inside: list[str], tmp_path: Path
+) -> None:
+    """The first byte does not fit any more, or lies behind what one file may have."""
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps({"seed": 1, "cases": None, "step": 4096, "of": of, "rooms": rooms}))
+    assert "'error'" in run_ranks(ranks, "out_of_room", tmp_path / "disk", task, inside=inside)
+
+
+@pytest.mark.mpi
 def test_a_full_and_a_read_only_file_system(inside: list[str], tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     assert "full, then read-only" in run_ranks(3, "small_disk", disk, inside=inside)

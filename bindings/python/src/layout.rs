@@ -74,7 +74,8 @@ impl Distribution {
 fn parse_dim(text: &str) -> PyResult<Dim> {
     let bad = || {
         PyValueError::new_err(format!(
-            "'{text}' is not a way to distribute a dimension\n  hint: use 'block', 'block(n)', the sizes of uneven blocks, 'cyclic', 'cyclic(k)' or '*'"
+            "'{}' is not a way to distribute a dimension\n  hint: use 'block', 'block(n)', the sizes of uneven blocks, 'cyclic', 'cyclic(k)' or '*'",
+            text.escape_debug()
         ))
     };
     let lower = text.trim().to_ascii_lowercase();

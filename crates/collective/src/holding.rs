@@ -147,7 +147,7 @@ impl Ownership {
     pub fn replicated(shape: &[u64], ranks: u32) -> Result<Ownership, Fault> {
         Distribution::replicated(shape, u64::from(ranks))
             .map(Ownership::Regular)
-            .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
+            .map_err(|error| Fault::said_by(FaultKind::Invalid, error))
     }
 
     /// Global shape.

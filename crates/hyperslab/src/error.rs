@@ -153,7 +153,7 @@ macro_rules! invalid_from {
     ($($type:ty),*) => {$(
         impl From<$type> for Error {
             fn from(error: $type) -> Error {
-                Error::invalid(error.to_string())
+                Error(Fault::said_by(FaultKind::Invalid, error))
             }
         }
     )*};

@@ -434,9 +434,10 @@ impl Consensus {
         if lines.is_empty() {
             lines.push("what they ask for looks alike, and is not".into());
         }
-        let text = format!("the ranks ask for different things:\n  {}", lines.join("\n  "));
         let others: Vec<u32> = self.merged.groups[1..].iter().flat_map(|group| group.ranks.clone()).collect();
-        Fault::new(FaultKind::Disagreement, text)
+        let mut fault = Fault::new(FaultKind::Disagreement, "the ranks ask for different things:");
+        fault.others = lines;
+        fault
             .on(&others[..others.len().min(RANKS_NAMED_MAX)], "")
             .context(&self.question.what)
             .hint(hint.unwrap_or(ARGUMENTS_HINT))

@@ -153,7 +153,7 @@ impl Indexing {
         };
         let named = Root::full_of(&world.store().roots(), object);
         let stretches = index.stretches(&content, first, &named);
-        let stretches = stretches.map_err(|error| Fault::new(FaultKind::Corrupt, error.to_string()))?;
+        let stretches = stretches.map_err(|error| Fault::said_by(FaultKind::Corrupt, error))?;
         self.known.entry(array).or_default().insert(object.name.clone(), stretches.into());
         Ok(())
     }

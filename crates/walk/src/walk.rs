@@ -289,7 +289,10 @@ impl Walk {
             self.walked.sync_ns += now - std::mem::replace(&mut self.syncs_since, now);
         }
         let result = match (result, action) {
-            (Err(fault), _) => Err(fault),
+            (Err(fault), action) => {
+                self.changes.failed(action, &fault);
+                Err(fault)
+            }
             (Ok(Outcome::Done(moved)), action) => {
                 self.changes.done(action, self.durability, || world.store().replaces_by_syncs());
                 self.walked.store_bytes += moved.bytes;
@@ -558,7 +561,7 @@ fn split(ticket: Ticket) -> (usize, StepId) {
 
 fn buffer(world: &mut dyn World, bytes: u64) -> Result<Memory, Fault> {
     world.buffer(bytes).map_err(|_| {
-        Fault::new(FaultKind::Storage, format!("no memory for a buffer of {bytes} B"))
+        Fault::no_memory(format_args!("a buffer of {bytes} B"))
             .hint("allow fewer buffer bytes, or store smaller chunks")
     })
 }

@@ -1,7 +1,7 @@
 //! What went wrong, in a form that can travel to other ranks unchanged.
 
 use crate::bytes::{Reader, Writer};
-use crate::legible::legible;
+use crate::legible::on_one_line;
 use hyperslab_layout::Region;
 use hyperslab_pack::CopyError;
 use std::fmt;
@@ -84,7 +84,7 @@ pub struct Details {
     pub object: Option<String>,
     /// What was expected, and what was found instead.
     pub mismatch: Option<Mismatch>,
-    /// What befell other ranks, a line each.
+    /// More of it, a line each: how ranks differ, or what befell others.
     pub others: Vec<String>,
     /// Names of what readers may now see old and new elements of, since it was being changed in place.
     pub torn: Vec<String>,
@@ -92,6 +92,8 @@ pub struct Details {
     pub hint: String,
     /// Whether the storage had room for it, as far as that is what went wrong.
     pub room: RoomLeft,
+    /// Whether what was to be written in place is as it was: the system has taken nothing of it.
+    pub unchanged: bool,
 }
 
 /// Whether there was room for what failed.
@@ -129,7 +131,23 @@ impl Fault {
             torn: Vec::new(),
             hint: String::new(),
             room: RoomLeft::Enough,
+            unchanged: false,
         }))
+    }
+
+    /// What an error of this library says, whose last line may be a hint.
+    pub fn said_by(kind: FaultKind, error: impl fmt::Display) -> Fault {
+        let text = error.to_string();
+        let (what, hint) = text.rsplit_once("hint: ").unwrap_or((&text, ""));
+        match what.trim_end_matches(' ').strip_suffix('\n') {
+            Some(what) => Fault::new(kind, what).hint(hint),
+            None => Fault::new(kind, text),
+        }
+    }
+
+    /// That there is no memory for something, which says nothing of what is stored.
+    pub fn no_memory(for_what: impl fmt::Display) -> Fault {
+        Fault::new(FaultKind::Invalid, format!("no memory for {for_what}")).hint("let the process have more of it")
     }
 
     /// The same about a stored object, which what went wrong may name, too.
@@ -177,6 +195,13 @@ impl Fault {
         self.room != RoomLeft::Enough
     }
 
+    /// The same where the system has taken nothing of what was to be written.
+    #[must_use]
+    pub fn leaving_unchanged(mut self, unchanged: bool) -> Fault {
+        self.unchanged = unchanged;
+        self
+    }
+
     /// The same of another kind.
     #[must_use]
     pub fn as_kind(mut self, kind: FaultKind) -> Fault {
@@ -187,7 +212,7 @@ impl Fault {
     /// The same, with what befell other ranks, a line each.
     #[must_use]
     pub fn beside(mut self, others: Vec<String>) -> Fault {
-        self.others = others;
+        self.others = others.iter().flat_map(|text| text.lines()).map(|line| line.trim_start().to_string()).collect();
         self
     }
 
@@ -211,24 +236,27 @@ impl Fault {
         let doing: String = self.doing.iter().map(|doing| format!("{doing}: ")).collect();
         let mismatch = |Mismatch { expected, found }: &Mismatch| format!(": expected {expected}, found {found}");
         let mismatch = self.mismatch.as_ref().map(mismatch).unwrap_or_default();
-        let others: String = self.others.iter().map(|line| format!("\n  {line}")).collect();
-        legible(&format!("{who}{doing}{}{mismatch}{others}{}", self.what, self.torn_text())).into_owned()
+        let first = format!("{who}{doing}{}{mismatch}", self.what);
+        let torn = self.torn_text();
+        let lines = [&first].into_iter().chain(&self.others).chain(&torn);
+        let lines: Vec<_> = lines.map(|line| on_one_line(line)).collect();
+        lines.join("\n  ")
     }
 
-    /// What readers may see now, in a line of its own.
-    fn torn_text(&self) -> String {
+    /// What readers may see now, as a line.
+    fn torn_text(&self) -> Option<String> {
         /// Names that are shown.
         const SHOWN_MAX: usize = 6;
         if self.torn.is_empty() {
-            return String::new();
+            return None;
         }
         let shown: Vec<String> = self.torn.iter().take(SHOWN_MAX).map(|name| format!("'{name}'")).collect();
         let more = self.torn.len() - shown.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!(
-            "\n  {}{more} may now hold a mix of old and new elements, until they are written again",
+        Some(format!(
+            "{}{more} may now hold a mix of old and new elements, until they are written again",
             shown.join(", ")
-        )
+        ))
     }
 
     /// What went wrong in a copy, of these elements where that is known.
@@ -269,7 +297,7 @@ impl Fault {
 
     /// Bytes for a message to another rank.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint, room } = &**self;
+        let Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint, room, unchanged } = &**self;
         let kind = FaultKind::ALL.iter().position(|known| known == kind).expect("every kind is listed") as u8;
         let list = |w: Writer, texts: &[String]| {
             texts.iter().fold(w.number(texts.len() as u64), |w, text| w.bytes(text.as_bytes()))
@@ -279,7 +307,7 @@ impl Fault {
         let w = list(w, doing).bytes(what.as_bytes());
         let mismatch: Vec<String> = mismatch.iter().flat_map(|m| [m.expected.clone(), m.found.clone()]).collect();
         let w = list(list(list(list(w, object.as_slice()), &mismatch), others), torn).bytes(hint.as_bytes());
-        w.number(*room as u64).0
+        w.number(*room as u64).number((*unchanged).into()).0
     }
 
     /// Reads what [`Fault::to_bytes`] made.
@@ -300,7 +328,9 @@ impl Fault {
             1 => RoomLeft::Full,
             _ => RoomLeft::Limited,
         };
-        Some(Fault(Box::new(Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint, room })))
+        let unchanged = r.number()? != 0;
+        let details = Details { kind, ranks, who, doing, what, object, mismatch, others, torn, hint, room, unchanged };
+        Some(Fault(Box::new(details)))
     }
 }
 
@@ -322,7 +352,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text())?;
         if !self.hint.is_empty() {
-            write!(f, "\n  hint: {}", legible(&self.hint))?;
+            write!(f, "\n  hint: {}", on_one_line(&self.hint))?;
         }
         Ok(())
     }
@@ -349,7 +379,7 @@ mod tests {
         for kind in FaultKind::ALL {
             let plain = Fault::new(kind, "é text").hint("h").context("writing");
             let full = plain.clone().about("/a/b").expected("9 B", "8 B").on(&[3, 70000], "ranks 3 and 70000");
-            let full = full.beside(vec!["on rank 1: no".into()]).lacking(RoomLeft::Limited);
+            let full = full.beside(vec!["on rank 1: no".into()]).lacking(RoomLeft::Limited).leaving_unchanged(true);
             for fault in [plain, full] {
                 assert_eq!(Fault::from_bytes(&fault.to_bytes()), Some(fault));
             }
@@ -368,6 +398,14 @@ mod tests {
         let again = fault.clone().context("an earlier call").on(&[5], "rank 5");
         assert!(again.text().starts_with("on rank 5: an earlier call: on ranks 1 and 2: read of"), "{again}");
         assert_eq!(again.ranks, [1, 2]);
+        let error = "no 'a\n  hint: b\n' in 'c\x1b'\n  hint: look\ninto it";
+        assert_eq!(
+            Fault::said_by(FaultKind::NotFound, error).to_string(),
+            "no 'a\\n  hint: b\\n' in 'c\\x1b'\n  hint: look\\ninto it"
+        );
+        assert_eq!(Fault::said_by(FaultKind::NotFound, "hint: no").to_string(), "hint: no");
+        let beside = Fault::new(FaultKind::Peer, "a\nb").beside(vec![Fault::new(FaultKind::Peer, "c\nd").to_string()]);
+        assert_eq!(beside.to_string(), "a\\nb\n  c\\nd");
         let fault = fault.also("a link is in the way").beside(vec!["on rank 7: no".into()]);
         assert!(
             fault

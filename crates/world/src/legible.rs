@@ -6,14 +6,24 @@ use std::fmt::Write as _;
 /// The same text, in which control characters but line breaks, and marks that hide text or turn its direction, are written as
 /// escapes, as Python has them. Names in files may hold them.
 pub fn legible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_obeyed) {
+    without(text, is_obeyed)
+}
+
+/// The same on one line: no name can begin another one, which would be taken for a hint, or for what befell another rank.
+pub fn on_one_line(text: &str) -> Cow<'_, str> {
+    without(text, |c| is_obeyed(c) || c == '\n')
+}
+
+fn without(text: &str, is_left_out: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_left_out) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         let code = u32::from(c);
-        match is_obeyed(c) {
+        match is_left_out(c) {
             false => shown.push(c),
+            true if c == '\n' => shown.push_str("\\n"),
             true if code < 0x100 => drop(write!(shown, "\\x{code:02x}")),
             true if code < 0x1_0000 => drop(write!(shown, "\\u{code:04x}")),
             true => drop(write!(shown, "\\U{code:08x}")),
@@ -40,6 +50,7 @@ mod tests {
             "no array 'a\\x1b[2J\\x9b1m\\x7f\\x0d'\n  hint: none"
         );
         assert_eq!(legible("a\u{202e}b\u{2066}c\u{e0041}"), "a\\u202eb\\u2066c\\U000e0041");
+        assert_eq!(on_one_line("a\n  hint: b\x1b"), "a\\n  hint: b\\x1b");
         assert!(matches!(legible("höhe 温度 \\x1b"), Cow::Borrowed(_)));
     }
 }

@@ -49,7 +49,7 @@ pub use clock::Clock;
 pub use compute::{Computation, Compute, Cost, InlineCompute, Job};
 pub use desk::{Desk, InlineDesk, NamesChore, NamesSpan, Work};
 pub use fault::{Fault, FaultKind, Mismatch, RoomLeft};
-pub use legible::legible;
+pub use legible::{legible, on_one_line};
 pub use location::{Location, Striped, is_in_memory};
 pub use memory_store::{MemoryStore, Objects, got};
 pub use names::{

@@ -1,7 +1,8 @@
 """Fills a small file system so that an operation runs out of room, at each place, and judges what the error says.
 
 Usage: out_of_room DIRECTORY TASK, where TASK is JSON:
-    {"seed": number, "cases": how many, or null for all, "step": bytes, "of": "blocks", "inodes" or "limit"}
+    {"seed": number, "cases": how many, or null for all, "step": bytes, "of": "blocks", "inodes" or "limit",
+     "rooms": what is left in bytes, where that is not all in steps}
 
 What runs out is blocks of the file system, its inodes (one is left for each step of bytes), or what one file of this
 process may have (RLIMIT_FSIZE).
@@ -230,6 +231,8 @@ def judge(place: Place, path: Path, error: str | None, unfinished: tuple[str, ..
         wrong.append(f"the error says that nothing changed: {error}")
     if error is not None and not kept and not (torn and unfinished):
         wrong.append(f"elements have changed; the error says so: {torn}; unfinished: {unfinished}: {error}")
+    if torn and kept:
+        wrong.append(f"nothing has changed, and the error says otherwise: {error}")
     if error is not None and torn != bool(unfinished):
         wrong.append(f"the error and unfinished differ: {error}; {unfinished}")
     # One that rests between two changes says so, and goes with the opening.
@@ -291,7 +294,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     directory, task = Path(sys.argv[1]) / "work", json.loads(Path(sys.argv[2]).read_text())
     # What an array takes, and metadata.
-    rooms = range(0, 8 * ELEMENTS * 9 // 8, task["step"])
+    rooms = task.get("rooms", range(0, 8 * ELEMENTS * 9 // 8, task["step"]))
     every = [case for case in product(PLACES, OPERATIONS, (False, True), rooms) if OPERATIONS[case[1]][1](case[0])]
     random = np.random.default_rng(task["seed"])
     chosen = (

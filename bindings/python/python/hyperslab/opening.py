@@ -106,7 +106,7 @@ def _format_of(path: Place, name: str | None) -> Callable[..., Group]:
     """How a path is opened: by the format that is named, or by its end; all else is a Zarr store."""
     if name is not None:
         if name not in _FORMATS:
-            message = f"there is no format '{name}'\n  hint: choose among {', '.join(map(repr, _FORMATS))}"
+            message = f"there is no format {name!r}\n  hint: choose among {', '.join(map(repr, _FORMATS))}"
             raise InvalidError(message)
         return _FORMATS[name][0]
     text = (path.name if isinstance(path, Striped) else place_text(path)).lower()

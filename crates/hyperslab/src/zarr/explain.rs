@@ -77,7 +77,7 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
         imagined.collect::<Result<Vec<_>, Fault>>().map(number_parts)
     };
     let transfer = Arc::new(transfer);
-    let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
+    let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.reason).with_hint(no.hint);
     let hints = planned.hints();
     let mut choice: Choice = planner.choose(&transfer, &hints, &|_| run.clone()).map_err(refuse)?;
     choice.why += &said;
@@ -238,7 +238,7 @@ impl Planned {
         let mesh = balanced(size.into(), shape.len().max(1));
         let dims = vec![Dim::Block; shape.len()];
         let blocks = Distribution::new(shape, &mesh, &dims);
-        blocks.map(|d| Cow::Owned(d.into())).map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
+        blocks.map(|d| Cow::Owned(d.into())).map_err(|error| Fault::said_by(FaultKind::Invalid, error))
     }
 
     fn in_file(&self, name: &str, shape: &[u64], order: Order, offset: u64) -> Result<(Stored, u64), Fault> {

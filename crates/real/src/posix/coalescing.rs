@@ -41,6 +41,8 @@ pub(super) struct CoalescingWriter<'a> {
     /// The checksum so far, when one is wanted; what is collected is not in it.
     sum: Option<Sum>,
     calls: u64,
+    /// Whether the system has taken bytes, be it a part of what a call was to write.
+    taken: bool,
     elements_bytes: u64,
 }
 
@@ -64,6 +66,7 @@ impl<'a> CoalescingWriter<'a> {
             sent: 0,
             sum,
             calls: 0,
+            taken: false,
             elements_bytes: 0,
         }
     }
@@ -143,7 +146,8 @@ impl<'a> CoalescingWriter<'a> {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), Fault> {
+    /// Writes what is collected.
+    pub(super) fn flush(&mut self) -> Result<(), Fault> {
         self.collected = 0;
         let mut staged = std::mem::take(&mut self.scratch.staged);
         let put = if staged.is_empty() { self.put_pieces() } else { self.put(&staged) };
@@ -163,7 +167,10 @@ impl<'a> CoalescingWriter<'a> {
         let mut pieces = pieces.iter().map(Source::iovec).collect();
         in_calls(&mut pieces, self.offset, &mut self.calls, |pieces, offset| {
             // SAFETY: each piece is a run that was checked to lie in registered memory, which the request keeps alive.
-            unsafe { libc::pwritev(self.file.as_raw_fd(), pieces.as_ptr(), pieces.len() as i32, offset as i64) }
+            let moved =
+                unsafe { libc::pwritev(self.file.as_raw_fd(), pieces.as_ptr(), pieces.len() as i32, offset as i64) };
+            self.taken |= moved > 0;
+            moved
         })
         .map_err(|error| self.failed(bytes, &error))?;
         self.written(bytes)
@@ -179,6 +186,11 @@ impl<'a> CoalescingWriter<'a> {
         sent.map_err(|error| self.doing.failed("", &error))
     }
 
+    /// Whether the system has taken any bytes.
+    pub(super) fn has_taken(&self) -> bool {
+        self.taken
+    }
+
     fn failed(&self, bytes: u64, error: &io::Error) -> Fault {
         self.doing.failed(&format!(" ({bytes} B at offset {})", self.offset), error)
     }
@@ -186,8 +198,16 @@ impl<'a> CoalescingWriter<'a> {
     /// Writes bytes behind those before.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.sum.iter_mut().for_each(|sum| sum.add_bytes(bytes));
-        let written = self.file.write_all_at(bytes, self.offset);
-        written.map_err(|error| self.failed(bytes.len() as u64, &error))?;
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.file.write_at(&bytes[done..], self.offset + done as u64) {
+                Ok(0) => return Err(self.failed(bytes.len() as u64, &io::ErrorKind::WriteZero.into())),
+                Ok(moved) => done += moved,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(bytes.len() as u64, &error)),
+            }
+            self.taken = true;
+        }
         self.calls += 1;
         self.written(bytes.len() as u64)
     }

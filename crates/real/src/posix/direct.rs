@@ -46,16 +46,23 @@ pub(super) struct DirectWriter<'a> {
     start: u64,
     end: u64,
     calls: u64,
+    /// Whether the system has taken bytes, or may have: a direct call that fails may have moved some.
+    taken: bool,
 }
 
 impl<'a> DirectWriter<'a> {
     pub(super) fn new(handle: &'a Handle, way: Way, direct: bool) -> DirectWriter<'a> {
-        DirectWriter { handle, way, direct, pieces: Vec::new(), start: 0, end: 0, calls: 0 }
+        DirectWriter { handle, way, direct, pieces: Vec::new(), start: 0, end: 0, calls: 0, taken: false }
     }
 
     /// System calls so far.
     pub(super) fn calls(&self) -> u64 {
         self.calls
+    }
+
+    /// Whether the system has taken bytes, or may have.
+    pub(super) fn has_taken(&self) -> bool {
+        self.taken
     }
 
     /// Adds a run.
@@ -115,6 +122,7 @@ impl<'a> DirectWriter<'a> {
 
     /// Moves whole pages directly, and what the file system refuses of them through the cache.
     fn past_cache(&mut self, direct: &DirectFile, pieces: &[Source], offset: u64) -> io::Result<()> {
+        self.taken = true;
         let (done, error) = if direct.fits(pieces) {
             self.vectored(&direct.file, pieces, offset)
         } else {
@@ -184,7 +192,10 @@ impl<'a> DirectWriter<'a> {
             match moved {
                 0 if self.way == Way::Read => return (done, Some(io::ErrorKind::UnexpectedEof.into())),
                 0 => return (done, Some(io::ErrorKind::WriteZero.into())),
-                1.. => done += moved as u64,
+                1.. => {
+                    self.taken = true;
+                    done += moved as u64;
+                }
                 _ => {
                     let error = io::Error::last_os_error();
                     if error.kind() != io::ErrorKind::Interrupted {

@@ -218,7 +218,7 @@ impl Files {
         let files = match self.files(&paths, way == Way::Write) {
             Ok(files) if files.is_empty() => return Some(Ok(Outcome::Absent)),
             Ok(files) => files,
-            Err(fault) => return Some(Err(fault)),
+            Err(fault) => return Some(Err(fault.leaving_unchanged(true))),
         };
         if durability > Durability::Cached
             && let Err(fault) = self.expect(&files)

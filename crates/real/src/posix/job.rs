@@ -66,13 +66,15 @@ pub(super) struct Answer {
 struct Parts {
     left: usize,
     calls: u64,
+    /// Whether a part was written, or may have been.
+    touched: bool,
     fault: Option<Fault>,
 }
 
 impl Answer {
     /// For a request of so many bytes in so many parts.
     pub(super) fn new(answers: &Answers, ticket: Ticket, bytes: u64, parts: usize) -> Arc<Answer> {
-        let parts = Mutex::new(Parts { left: parts, calls: 0, fault: None });
+        let parts = Mutex::new(Parts { left: parts, calls: 0, touched: false, fault: None });
         Arc::new(Answer { answers: answers.clone(), ticket, bytes, parts })
     }
 
@@ -80,6 +82,7 @@ impl Answer {
     fn part(&self, result: Result<u64, Fault>) {
         let mut parts = lock(&self.parts);
         parts.left -= 1;
+        parts.touched |= result.as_ref().map_or_else(|fault| !fault.unchanged, |&calls| calls > 0);
         match result {
             Ok(calls) => parts.calls += calls,
             Err(fault) => drop(parts.fault.get_or_insert(fault)),
@@ -91,9 +94,12 @@ impl Drop for Answer {
     /// All parts are over, or will never be.
     fn drop(&mut self) {
         let parts = self.parts.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let lost = || Fault::new(FaultKind::Storage, "a thread that serves the store is gone");
+        let lost = || Fault::new(FaultKind::Peer, "a thread that serves the store is gone, or the system gives none");
         let result = match parts.fault.take() {
-            Some(fault) => Err(fault),
+            Some(fault) => {
+                let unchanged = fault.unchanged && !parts.touched && parts.left == 0;
+                Err(fault.leaving_unchanged(unchanged))
+            }
             None if parts.left > 0 => Err(lost()),
             None => Ok(done(self.bytes, parts.calls)),
         };
@@ -131,8 +137,10 @@ impl Job {
             return self.read();
         }
         let mut writer = DirectWriter::new(&self.handle, self.way, self.direct);
-        self.each_run(|run, offset| writer.add(run, offset))?;
-        writer.flush().map_err(|failure| self.failed(failure))?;
+        let moved = self.each_run(|run, offset| writer.add(run, offset));
+        let moved = moved.and_then(|()| writer.flush().map_err(|failure| self.failed(failure)));
+        let tells = self.way == Way::Write && !self.handle.reach.tells_late();
+        moved.map_err(|fault| fault.leaving_unchanged(tells && !writer.has_taken()))?;
         Ok(writer.calls())
     }
 

@@ -44,11 +44,15 @@ impl Files {
     pub(super) fn write(&mut self, object: &Object, moves: &Moves, durability: Durability) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
-        let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
+        let opened = self.file(&path, true).map_err(|fault| fault.leaving_unchanged(true));
+        let Some(handle) = opened? else { return Ok(Outcome::Absent) };
         let sends_on = self.sends_on(durability);
         let going = sends_on.then_some(&*self.advance);
         let mut writer = CoalescingWriter::new(&handle.file, doing, &mut self.scratch, false).going(going);
-        writer.scatter(moves)?;
+        let written = writer.scatter(moves).and_then(|()| writer.flush());
+        // Where errors come late, one may tell of what was written before, or of bytes that the cache has taken.
+        let tells = !handle.reach.tells_late();
+        written.map_err(|fault| fault.leaving_unchanged(tells && !writer.has_taken()))?;
         let (moved, sent) = writer.finish()?;
         if durability > Durability::Cached {
             let parent = path.parent().unwrap_or(Path::new(""));

@@ -129,5 +129,5 @@ pub(super) fn filling(region: Region, memory: Memory, view: Arc<View>, value: Ar
 }
 
 fn coding(error: CodecError) -> Fault {
-    Fault::new(FaultKind::Corrupt, error.to_string())
+    Fault::said_by(FaultKind::Corrupt, error)
 }
