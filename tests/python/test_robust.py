@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
+import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +117,50 @@ def test_an_update_that_did_not_end_is_told_of_until_the_array_is_written_again(
         store.write("a", np.ones(8), section=slice(0, 8))
     with hs.open(path) as store:
         assert store.unfinished == ()
+
+
+#: How each format is opened for updates, and the marker of an update.
+FORMATS: dict[str, tuple[Callable[..., Any], str]] = {
+    "s.zarr": (hs.open, "s.zarr/a/.hyperslab-update"),
+    "s.h5": (hs.open, ".s.h5.hyperslab-update"),
+    "s.nc": (hs.open, ".s.nc.hyperslab-update"),
+    "s.raw": (partial(hs.open_raw, arrays={"a": ((8,), "f8")}), ".s.raw.hyperslab-update"),
+}
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("name", FORMATS)
+def test_refresh_forgets_an_update_that_another_program_has_ended(name: str, ranks: int, tmp_path: Path) -> None:
+    """And keeps one that has not ended, also while another program is at it."""
+    path = tmp_path / name
+    open_as, marker = FORMATS[name]
+    make = hs.open_raw if name == "s.raw" else hs.open
+    with make(path, "w") as made:
+        made.write("a", np.zeros(8))
+    torn = json.dumps({"readers": "torn", "touched": '{"a": [[0, 1, 8, 1]]}'}) + "\n"
+    (tmp_path / marker).write_text(torn)
+    known = ("a",) if name == "s.zarr" else (name,)
+
+    def rank(comm: hs.ThreadComm) -> None:
+        with open_as(path, "r", comm=comm) as reader:
+            assert reader.unfinished == known
+            reader.refresh()
+            assert reader.unfinished == known
+            comm.barrier()
+            if comm.rank == 0:
+                with open_as(path, "r+", comm=None) as writer:
+                    assert writer.unfinished == known
+                    writer.write("a", np.ones(8), section=slice(0, 8))
+                    assert writer.unfinished == ()
+            comm.barrier()
+            assert reader.unfinished == known
+            reader.refresh()
+            assert reader.unfinished == ()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        hs.threads(ranks, rank)
+    assert not (tmp_path / marker).exists()
 
 
 def test_a_forced_strategy_lasts_one_call(tmp_path: Path) -> None:

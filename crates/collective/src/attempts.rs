@@ -53,7 +53,7 @@ pub use owner::is_token;
 use putting::ByMetadata;
 use records::SEVERAL;
 pub use records::{ARRAY, INSIDE, MARKER, STEP, is_torn};
-pub use recover::{Found, Whose, complete, drop_idle_marker};
+pub use recover::{Found, Whose, complete, drop_idle_marker, ended_by_others};
 pub use removing::Removed;
 use renaming::ByRename;
 use std::collections::BTreeSet;

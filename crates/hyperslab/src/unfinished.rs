@@ -1,7 +1,8 @@
 //! What an update in place began to change and did not end, as all ranks know it: from the opening, and from calls since.
 
 use hyperslab_collective::Done;
-use hyperslab_world::Fault;
+use hyperslab_collective::attempts::{Home, ended_by_others};
+use hyperslab_world::{Fault, Reader, Writer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Names of it; clones share them.
@@ -29,6 +30,25 @@ impl Unfinished {
             Ok(_) => {}
         }
         done
+    }
+
+    /// On rank 0, tells other ranks what of it is over, since others have ended it; `marker_of` gives the path of the marker that
+    /// something has which is changed in place.
+    pub(crate) fn tell_ended(
+        &self,
+        told: Writer,
+        home: &Home,
+        marker_of: impl Fn(&str) -> String,
+    ) -> Result<Writer, Fault> {
+        let ended = ended_by_others(home, self.list(), marker_of)?;
+        Ok(ended.iter().fold(told.number(ended.len() as u64), |told, name| told.bytes(name.as_bytes())))
+    }
+
+    /// Takes note of what rank 0 told.
+    pub(crate) fn hear_ended(&self, r: &mut Reader) -> Option<()> {
+        let ended = (0..r.number()?).map(|_| r.text()).collect::<Option<Vec<String>>>()?;
+        self.names().retain(|known| !ended.contains(known));
+        Some(())
     }
 
     fn add(&self, names: impl Iterator<Item = String>) {

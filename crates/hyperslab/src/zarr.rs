@@ -52,7 +52,7 @@ pub(crate) use call::{completed, each_holding, into_each, listed, named, request
 use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
 use nodes::{check_path, kind_of, place, read_array, read_node};
-use opening::{Opened, hear_nodes, nodes_of, tell_nodes};
+use opening::{Opened, hear_nodes, marker_of, nodes_of, tell_nodes};
 pub(crate) use queued::{Destination, QueuedWrite, said};
 pub(crate) use requests::staging;
 pub use step::Step;
@@ -400,10 +400,15 @@ impl Store {
         let fields = vec![("operation".to_string(), "refresh".to_string()), ("file or store".into(), quoted(&path))];
         let question = Question::opening(format!("refresh '{path}'"), fields, None);
         let (directory, base) = (self.directory(), self.base());
-        let told = self
-            .comm
-            .agree_on(question, false, move || Ok(tell_nodes(Writer::default(), &nodes_of(&*directory, &base)?).0))?;
-        self.listing.refresh(hear_nodes(&mut Reader::new(&told))?, self.comm.line().settled());
+        let (unfinished, attempts) = (self.unfinished.clone(), self.attempts.clone());
+        let told = self.comm.agree_on(question, false, move || {
+            let told = tell_nodes(Writer::default(), &nodes_of(&*directory, &base)?);
+            Ok(unfinished.tell_ended(told, &attempts.home, |name| marker_of(&attempts.home, name))?.0)
+        })?;
+        let mut told = Reader::new(&told);
+        self.listing.refresh(hear_nodes(&mut told)?, self.comm.line().settled());
+        let broken = || Fault::new(FaultKind::Peer, "internal error: cannot decode what rank 0 told of the group");
+        self.unfinished.hear_ended(&mut told).ok_or_else(broken)?;
         self.forget_all();
         Ok(())
     }
@@ -482,7 +487,7 @@ impl Store {
             Ok(tell_nodes(Writer::default().bytes(&bytes), &nodes_of(&*directory, &base)?).0)
         })?;
         let mut r = Reader::new(&told);
-        let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a group in a way that makes no sense");
+        let senseless = || Fault::new(FaultKind::Peer, "internal error: cannot decode what rank 0 told of the group");
         let metadata = r.bytes().ok_or_else(senseless)?;
         let attributes = GroupMetadata::parse(metadata, name).map_err(format_fault)?.attributes;
         let attributes = Arc::new(Mutex::new(editing::shown_attributes(attributes)));

@@ -154,6 +154,50 @@ pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
     Ok(found.and(Found::default()))
 }
 
+/// What an owner left, of whom nobody can know, or what cannot be removed.
+fn left_by(home: &Home, owner: &Owner) -> String {
+    format!("what {owner} left in '{}'", home.names.full(&home.root(&owner.token)))
+}
+
+/// The same of who made a new file that has its first name.
+fn left_first(home: &Home) -> String {
+    format!("what its owner left in '{}'", home.names.full(&home.first()))
+}
+
+/// Of what was found unfinished, what is so no longer, since others have ended it. `marker_of` gives the path of the marker
+/// that something has which is changed in place.
+///
+/// # Errors
+/// When the storage refuses.
+pub fn ended_by_others(
+    home: &Home,
+    known: Vec<String>,
+    marker_of: impl Fn(&str) -> String,
+) -> Result<Vec<String>, Fault> {
+    let names = &*home.names;
+    // One that cannot be read may still say so.
+    let is_marked = |name: &String| match names.note(&marker_of(name)) {
+        Ok(note) => note.is_some_and(|note| is_torn(&note)),
+        Err(_) => true,
+    };
+    let unmarked: Vec<String> = known.into_iter().filter(|name| !is_marked(name)).collect();
+    if unmarked.is_empty() {
+        return Ok(unmarked);
+    }
+    let Ok(note) = names.note(&home.owners()) else { return Ok(Vec::new()) };
+    let note = note.unwrap_or_default();
+    let owners = lines(&note).iter().filter_map(Owner::of_line).collect::<Vec<_>>().into_iter();
+    let is_there =
+        |owner: &Owner| !names.is_absent(&home.root(&owner.token)) || !names.is_absent(&home.gone(&owner.token));
+    let mut left: Vec<String> = owners.filter(is_there).map(|owner| left_by(home, &owner)).collect();
+    if !home.is_inside() && !names.is_absent(&home.first()) {
+        left.push(left_first(home));
+    }
+    let found = super::recover(home, Whose::Named)?.unfinished;
+    let stays = |name: &String| found.contains(name) || left.iter().any(|left| name.starts_with(&**left));
+    Ok(unmarked.into_iter().filter(|name| !stays(name)).collect())
+}
+
 /// Ends what owners left, of whom it is known how they fare; gives the lines of those of whom nothing is left.
 fn bury_all(
     home: &Home,
@@ -163,7 +207,7 @@ fn bury_all(
 ) -> BTreeSet<Vec<u8>> {
     let mut struck = BTreeSet::new();
     for (fate, owner, line) in fates {
-        let left = format!("what {owner} left in '{}'", home.names.full(&home.root(&owner.token)));
+        let left = left_by(home, &owner);
         let lock = match fate {
             Ok(Fate::Lives) => continue,
             Ok(Fate::Unknown) if whose == Whose::Dead => {
@@ -229,10 +273,7 @@ pub(super) fn recover_first(home: &Home, whose: Whose) -> Result<Found, Fault> {
     if whose == Whose::Named {
         return Ok(Found::default());
     }
-    let left = |why: &str| {
-        let left = format!("what its owner left in '{}'{why}", names.full(&first));
-        Ok(Found { unfinished: vec![left], ..Found::default() })
-    };
+    let left = |why: &str| Ok(Found { unfinished: vec![format!("{}{why}", left_first(home))], ..Found::default() });
     let lock = match fate_of_first(home) {
         Ok(Fate::Lives | Fate::Nothing) => return Ok(Found::default()),
         Ok(Fate::Dead(lock)) => lock,

@@ -1,5 +1,6 @@
 //! What a file holds, as its users ask.
 
+use super::disk::marker;
 use super::form::{Form, StoredUnits, Unread};
 use super::{Contained, File, missing};
 use crate::arrays::Info;
@@ -7,7 +8,7 @@ use crate::course::{End, Publish};
 use crate::error::Error;
 use hyperslab_format::zarr::Value;
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 use std::sync::Arc;
 
 impl File {
@@ -145,15 +146,20 @@ impl File {
         self.await_calls();
         let look = self.inside().form.looks_by().filter(|_| !self.is_new());
         let (attempts, directory, name) = (self.attempts.clone(), self.directory.clone(), self.name.clone());
+        let unfinished = self.unfinished.clone();
         let told = self.comm.agree_on(question, false, move || {
-            let Some(look) = look else { return Ok(Vec::new()) };
+            let told = unfinished.tell_ended(Writer::default(), &attempts.home, |_| marker(&attempts.home.base))?;
+            let Some(look) = look else { return Ok(told.0) };
             attempts.check_still_there()?;
             let missing = || Fault::new(FaultKind::NotFound, format!("'{}' is gone", directory.full(&name)));
-            Ok(look(&*directory, &name, directory.length(&name).ok_or_else(missing)?)?.0)
+            Ok(told.bytes(&look(&*directory, &name, directory.length(&name).ok_or_else(missing)?)?.0).0)
         })?;
+        let mut told = Reader::new(&told);
+        let broken = || Fault::new(FaultKind::Peer, "internal error: cannot decode what rank 0 told of the file");
+        self.unfinished.hear_ended(&mut told).ok_or_else(broken)?;
         if look.is_some() {
             let mut inside = self.inside();
-            inside.form.renew(&told, &path)?;
+            inside.form.renew(told.bytes().ok_or_else(broken)?, &path)?;
             inside.added = vec![0; inside.form.extent().arrays];
         }
         Ok(())

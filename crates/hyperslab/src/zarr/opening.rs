@@ -395,6 +395,11 @@ fn is_busy(directory: &dyn Names, name: &str) -> bool {
     !name.starts_with('.') && matches!(directory.lock(&marker), Ok(Locked::Busy))
 }
 
+/// The marker of an array by its path in the store.
+pub(super) fn marker_of(home: &Home, name: &str) -> String {
+    home.name(&if name == ROOT { MARKER.into() } else { format!("{name}/{MARKER}") })
+}
+
 /// Arrays in the root of which an update in place has begun and not ended, and is not going on.
 fn unfinished(directory: &dyn Names) -> Result<Vec<String>, Fault> {
     let marked = |name: &String| {
