@@ -111,7 +111,7 @@ impl LocalArray {
         self.check(name)?;
         let bytes = self.bytes();
         let memory = Memory::allocate(bytes.max(1)).map_err(|_| {
-            Fault::new(FaultKind::Storage, format!("no memory for a copy of '{name}' of {bytes} B"))
+            Fault::no_memory(format_args!("a copy of '{name}' of {bytes} B"))
                 .hint("give staged=False, which needs no copy")
         })?;
         let mut order: Vec<usize> = (0..self.shape.len()).collect();
@@ -159,7 +159,7 @@ impl LocalArray {
     pub(crate) fn fresh(shape: Vec<u64>, element: ElementType) -> Result<LocalArray, Fault> {
         let bytes = volume(&shape).unwrap_or(u64::MAX).saturating_mul(element.bytes());
         let memory = Memory::allocate(bytes.max(element.bytes()))
-            .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a local part of {bytes} B")))?;
+            .map_err(|_| Fault::no_memory(format_args!("a local part of {bytes} B")))?;
         let order: Vec<usize> = (0..shape.len()).collect();
         let strides = hyperslab_layout::dense_strides(&shape, &order, element.bytes());
         Ok(LocalArray { memory, element, shape, strides, offset: 0 })

@@ -42,7 +42,7 @@ struct Worker {
 }
 
 fn gone() -> Fault {
-    Fault::new(FaultKind::Storage, "the thread that works with names is gone")
+    Fault::new(FaultKind::Peer, "the thread that works with names is gone, or the system gives none")
 }
 
 impl Desk {

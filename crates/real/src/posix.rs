@@ -247,7 +247,7 @@ impl Store for PosixStore {
     fn poll(&mut self, done: &mut Vec<Finished>) {
         let before = done.len();
         done.extend(self.finished.try_iter());
-        let gone = || Fault::new(FaultKind::Storage, "the thread that serves the store is gone");
+        let gone = || Fault::new(FaultKind::Peer, "the thread that serves the store is gone, or the system gives none");
         done.extend(self.lost.drain(..).map(|ticket| (ticket, Err(gone()))));
         self.under_way -= (done.len() - before) as u64;
         done.append(&mut self.at_once);

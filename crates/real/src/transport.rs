@@ -473,8 +473,7 @@ fn gather(parts: &[Part], exposed: &[Exposed], wire: &mut dyn Wire) -> Result<Pa
     let total = at + sizes.sum::<u64>();
     let packed = match usize::try_from(total).ok().and_then(|bytes| wire.spare(bytes)) {
         Some(spare) => Memory::from_vec(spare),
-        None => Memory::for_vec(total)
-            .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B")))?,
+        None => Memory::for_vec(total).map_err(|_| Fault::no_memory(format_args!("a message of {total} B")))?,
     };
     let mut types = Vec::with_capacity(ELEMENT_BYTES * parts.len());
     for (part, (memory, view)) in parts.iter().zip(&places) {

@@ -171,8 +171,8 @@ impl Scratch {
         if let Some(kept) = self.whole.as_ref().filter(|kept| kept.bytes() >= bytes) {
             return Ok(kept.clone());
         }
-        let made = Memory::allocate(bytes)
-            .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory to put {bytes} B in order")))?;
+        let made =
+            Memory::allocate(bytes).map_err(|_| Fault::no_memory(format_args!("{bytes} B that are put in order")))?;
         self.whole = (bytes <= KEPT_BYTES_MAX).then(|| made.clone());
         Ok(made)
     }

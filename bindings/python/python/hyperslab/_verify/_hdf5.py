@@ -7,7 +7,7 @@ import os
 import threading
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from hyperslab._calls import json_of
 from hyperslab._findings import Finding, Severity, VerifiedArray
 from hyperslab._verify._flat import PART_BYTES, opened
 from hyperslab._verify._grid import Blocks, Grid, Index, elements, within
-from hyperslab._verify._library import Problem, problem_of, reason_of, room_for
+from hyperslab._verify._library import Problem, Readers, problem_of, reason_of, room_for
 from hyperslab._verify._progress import Bar
 from hyperslab._verify._store import Found
 from hyperslab.array import ArrayInfo
@@ -60,13 +60,13 @@ def verify_hdf5(path: Path, jobs: int, buffer_bytes: int | None, storage_seconds
         severity: Severity = "damage" if damaged else "unchecked"
         kind = "metadata" if damaged else "unsupported"
         found.findings.append(Finding(severity, kind, str(path), f"{name}: {why}", name))
-    pool = ThreadPoolExecutor(jobs, thread_name_prefix="hyperslab-verify")
+    pool = Readers(jobs)
     try:
         with Bar("verify", sum(map(_bytes, infos.values()))) as bar:
             for name, info in infos.items():
                 found.arrays.append(_Dataset(name, info, reader, pool, 4 * jobs, bar, found).run())
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.end()
     found.arrays.sort(key=lambda array: array.name)
     return found
 
@@ -158,7 +158,7 @@ class _Dataset:
     """The check of one dataset."""
 
     def __init__(
-        self, name: str, info: ArrayInfo, reader: _Reader, pool: ThreadPoolExecutor, most: int, bar: Bar, found: Found
+        self, name: str, info: ArrayInfo, reader: _Reader, pool: Readers, most: int, bar: Bar, found: Found
     ) -> None:
         self._name, self._info, self._reader = name, info, reader
         self._pool, self._most, self._bar, self._found = pool, most, bar, found

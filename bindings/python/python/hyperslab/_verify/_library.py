@@ -11,7 +11,8 @@ import re
 import resource
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,15 @@ from hyperslab._findings import Box, Severity
 from hyperslab._verify._grid import elements
 from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
-from hyperslab.errors import CorruptError, Error, InvalidError, NotFoundError, StorageError, UnsupportedError
+from hyperslab.errors import (
+    CorruptError,
+    Error,
+    InvalidError,
+    NotFoundError,
+    PeerError,
+    StorageError,
+    UnsupportedError,
+)
 from hyperslab.group import Group
 from hyperslab.memory import place_of
 
@@ -157,16 +166,45 @@ def problem_of(error: Error, kind: str, text: str) -> Problem:
         return Problem("unchecked", "buffer", f"expected memory to read it, found none: {error.__cause__}")
     if isinstance(error, NotFoundError):
         return Problem("unchecked", "gone", "it was removed meanwhile")
+    if isinstance(error, PeerError):
+        # There are no other ranks: the system gave no thread.
+        return Problem("unchecked", "buffer", text)
     if isinstance(error, UnsupportedError):
         return Problem("unchecked", "unsupported", text)
-    if isinstance(error, StorageError) and "no memory for" in str(error):
-        return Problem("unchecked", "buffer", f"expected memory to read it, found none: {text}")
     if isinstance(error, (CorruptError, StorageError)):
         return Problem("damage", kind, text)
     if isinstance(error, InvalidError):
         # Metadata that contradict themselves are told as invalid; chunks that need too much memory, too.
         return Problem("damage", kind, text) if kind == "metadata" else Problem("unchecked", "buffer", text)
     raise error
+
+
+class Readers:
+    """Threads that read, so many at most; where the system gives none, that of the caller reads."""
+
+    def __init__(self, jobs: int) -> None:
+        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="hyperslab-verify")
+        self._is_alone = False
+
+    def submit(self, read: Callable[..., None], *arguments: Any) -> Future[None]:
+        """Begin to read."""
+        if not self._is_alone:
+            try:
+                return self._pool.submit(read, *arguments)
+            except RuntimeError:
+                # It is queued all the same. If a thread that there is comes to it, nobody listens.
+                self._is_alone = True
+        done: Future[None] = Future()
+        try:
+            read(*arguments)
+            done.set_result(None)
+        except Exception as error:  # noqa: BLE001 (who asks for the result has it)
+            done.set_exception(error)
+        return done
+
+    def end(self) -> None:
+        """Wait for what is being read, and begin nothing more."""
+        self._pool.shutdown(cancel_futures=True)
 
 
 #: One at a time, where memory is short.

@@ -9,14 +9,14 @@ import re
 import stat
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 
 from hyperslab._findings import Finding, Severity, VerifiedArray
 from hyperslab._verify import _leftovers
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of, link_text, ours
 from hyperslab._verify._grid import Blocks, Grid, Index, elements, named, within
-from hyperslab._verify._library import Library, Node, Problem
+from hyperslab._verify._library import Library, Node, Problem, Readers
 from hyperslab._verify._progress import Bar
 from hyperslab._verify._tree import ArrayNode, changed, unlistable, walk
 from hyperslab.array import ArrayInfo
@@ -42,7 +42,7 @@ def verify_store(path: Path, jobs: int, buffer_bytes: int | None, storage_second
         tree = walk(path, library, found.findings.append)
         found.groups = tree.groups
         total = sum(map(_total_bytes, tree.arrays))
-        pool = ThreadPoolExecutor(jobs, thread_name_prefix="hyperslab-verify")
+        pool = Readers(jobs)
         try:
             with Bar("verify", total) as bar:
                 for array in sorted(tree.arrays, key=lambda array: array.name):
@@ -51,13 +51,11 @@ def verify_store(path: Path, jobs: int, buffer_bytes: int | None, storage_second
                     # What is absent, damaged or not checked needs no time.
                     bar.add(_total_bytes(array) - (found.nbytes - begun))
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.end()
     return found
 
 
-def _verify_array(
-    array: ArrayNode, library: Library, pool: ThreadPoolExecutor, jobs: int, bar: Bar, found: Found
-) -> None:
+def _verify_array(array: ArrayNode, library: Library, pool: Readers, jobs: int, bar: Bar, found: Found) -> None:
     """Check an array; again if it was replaced meanwhile, so that chunks were held against other metadata."""
     before = len(found.findings)
     for _ in range(ATTEMPTS_MAX):
@@ -88,7 +86,7 @@ class _Array:
         self,
         array: ArrayNode,
         node: Node,
-        pool: ThreadPoolExecutor,
+        pool: Readers,
         jobs: int,
         bar: Bar,
         found: Found,
