@@ -72,13 +72,14 @@ pub struct Limits {
     pub ranks: u32,
     /// Rounds.
     pub rounds: u64,
-    /// Steps of one lane of a program that are looked at; a longer one is counted no further.
+    /// Steps, and pieces in them, of all programs that are looked at; one with more than its part of them is counted no further,
+    /// and says so.
     pub steps: u64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { ranks: 8, rounds: 3, steps: 1_000_000 }
+        Limits { ranks: 8, rounds: 3, steps: 1 << 18 }
     }
 }
 
@@ -204,6 +205,7 @@ pub fn explain(
     };
     let none = Arc::default();
     let sizes = watch::Sizes::new(transfer, facts);
+    let limits = Limits { steps: (limits.steps / ranks.len() as u64).max(1), ..limits };
     for rank in ranks {
         let known = facts.get(rank as usize).unwrap_or(&none);
         let program = parameters.strategy.program(transfer, parameters, known, rank, &views(rank));

@@ -209,7 +209,7 @@ impl Explanation {
 
 /// What to say of a rank of whose program only the beginning was counted.
 fn beginning(cut: bool) -> &'static str {
-    if cut { "  and more" } else { "" }
+    if cut { "  and more, not counted" } else { "" }
 }
 
 /// An array of the transfer on one line.

@@ -41,10 +41,17 @@ impl Watched {
                 more_rounds: 0,
             },
         };
+        // Each lane gets its part, and what those before it have left.
+        let (mut left, mut lanes) = (limits.steps, program.lanes.len() as u64);
         for mut lane in program.lanes {
-            let counted = lane.by_ref().take(limits.steps as usize).map(|step| watch.step(&step)).sum::<u64>();
-            watch.seen.share.steps += counted;
-            watch.seen.share.cut |= counted == limits.steps && lane.next().is_some();
+            let (mut counted, part) = (0, left.div_ceil(lanes));
+            while counted < part
+                && let Some(step) = lane.next()
+            {
+                counted += watch.step(&step);
+            }
+            watch.seen.share.cut |= counted >= part && lane.next().is_some();
+            (left, lanes) = (left.saturating_sub(counted).max(1), lanes - 1);
         }
         let mut seen = watch.seen;
         seen.requests.cut = seen.share.cut;
@@ -112,10 +119,14 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Takes note of a step; 1, for those who count them.
+    /// Takes note of a step; gives how much was looked at: itself, and the pieces in it.
     fn step(&mut self, step: &Step) -> u64 {
+        self.seen.share.steps += 1;
         match &step.action {
-            Action::Send { to: peer, parts } | Action::Recv { from: peer, parts } => self.message(step, *peer, parts),
+            Action::Send { to: peer, parts } | Action::Recv { from: peer, parts } => {
+                self.message(step, *peer, parts);
+                return 1 + parts.len() as u64;
+            }
             Action::Copy { region, from, to } => {
                 if let (Place::User(exposed), _) | (_, Place::User(exposed)) = (from, to) {
                     self.moves(step.round, self.rank, self.counts(self.rank, *exposed, region));
