@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ import pytest
 from fault_library import quick_directory
 from fault_operations import disks
 from interrupt_cases import ALONE, BESIDE, THREADS, campaign
-from mpi_launch import printed, running
+from mpi_launch import printed, run_ranks, running
 from struck_doors import OPENINGS, VALUES, Moments, Struck, at_each_moment, fill, handling
 from test_faults import seed_of_this_run
 
@@ -390,6 +391,14 @@ def test_dedicated_servers_do_not_wait_for_a_rank_that_is_interrupted_in_the_doo
             number += 1
     assert ended == ["passed"] * 3
     assert number > 5
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("victim", [0, 2])
+def test_ranks_of_mpi_do_not_wait_for_one_that_is_interrupted_while_they_are_divided(victim: int) -> None:
+    """A client, and the server: from when all have agreed, no handler runs until they have come to MPI."""
+    told = run_ranks(3, "divided", victim)
+    assert int(re.search(r"struck at (\d+) moments", told)[1]) > 5  # type: ignore[index]
 
 
 def test_what_a_handler_raises_when_a_rank_has_begun_travels_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

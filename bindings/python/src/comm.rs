@@ -5,7 +5,7 @@ use crate::interrupts::{asked, call, stop, unless_of_a_handler, waiting};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One rank of a communicator.
 #[pyclass(frozen, weakref, module = "hyperslab._core")]
@@ -69,21 +69,35 @@ impl Comm {
         Ok(comms.into_iter().map(Comm::ready).collect())
     }
 
-    /// Adds to a list a duplicate of an MPI communicator, some of whose ranks serve the others.
-    #[staticmethod]
-    fn mpi_with_servers(
+    /// Compares on all ranks which of them serve the others. Then adds to a list a duplicate of the communicator of mpi4py that
+    /// this one is of, and one of mpi4py that joins the clients, or the servers.
+    ///
+    /// No handler of signals runs from when all have agreed until they have both, for at most a grace: the others would wait
+    /// in MPI, where nobody can tell them.
+    fn divide(
+        &self,
         py: Python<'_>,
-        fortran: i32,
-        path: Option<String>,
+        what: &str,
+        of: (Bound<'_, PyAny>, Option<String>),
         servers: Vec<u32>,
-        limit: f64,
+        limits: (f64, f64),
         made: &Bound<'_, PyList>,
     ) -> PyResult<()> {
+        let ((comm, path), (limit, grace)) = (of, limits);
+        let fortran: i32 = comm.call_method0("py2f")?.extract()?;
+        let rank: u32 = comm.getattr("rank")?.extract()?;
         let connect = || {
-            let path = path.as_deref();
-            hyperslab::Comm::mpi_with_servers(fortran, path, &servers, seconds(limit), &mut asked)
+            self.0.compare(what, vec![("ranks that serve".into(), format!("{servers:?}"))])?;
+            let agreed = Instant::now();
+            let mut gives_up = || agreed.elapsed() > seconds(grace) && asked();
+            hyperslab::Comm::mpi_with_servers(fortran, path.as_deref(), &servers, seconds(limit), &mut gives_up)
         };
-        Comm::connected(py, made, connect)
+        let before = made.len();
+        let connected = Comm::connected(py, made, connect);
+        if made.len() > before {
+            made.append(comm.call_method1("Split", (u8::from(servers.contains(&rank)), rank))?)?;
+        }
+        connected
     }
 
     /// Number of dedicated servers.

@@ -188,9 +188,13 @@ class Comm:
     def mpi(fortran: int, path: str | None, limit: float, made: list[Comm]) -> None: ...
     @staticmethod
     def threads_with_servers(ranks: int, servers: Sequence[int]) -> list[Comm]: ...
-    @staticmethod
-    def mpi_with_servers(
-        fortran: int, path: str | None, servers: Sequence[int], limit: float, made: list[Comm]
+    def divide(
+        self,
+        what: str,
+        of: tuple[Any, str | None],
+        servers: Sequence[int],
+        limits: tuple[float, float],
+        made: list[Any],
     ) -> None: ...
     @property
     def servers(self) -> int: ...

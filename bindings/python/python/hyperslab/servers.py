@@ -17,6 +17,8 @@ from hyperslab.errors import InvalidError, PoisonedError
 
 __all__ = ["ServedComm", "dedicate"]
 
+#: How long ranks that have agreed to be divided may take to come to MPI; a signal waits so long at most [s].
+GRACE_SECONDS = 5.0
 #: Clients that have not ended their service; when the program ends, their servers must hear of it.
 _clients: Weakly[ServedComm] = Weakly()
 
@@ -62,22 +64,22 @@ def dedicate(comm: Any, servers: int | Sequence[int] = 1) -> ServedComm:
     """
     parent = connect(comm)
     what = "dedicating servers"
-    made: list[_core.Comm] = []
+    # What is made of both: this library's part, and that of mpi4py.
+    made: list[Any] = []
     try:
         with attending(parent, what):
             ranks = _ranks(servers, parent.size)
-        parent.compare(what, [("ranks that serve", str(ranks))])
         if isinstance(comm, ThreadComm):
-            made.append(comm._divide(ranks))
-            side = None
+            parent.compare(what, [("ranks that serve", str(ranks))])
+            made.extend((comm._divide(ranks), None))
         else:
-            mpi = sys.modules["mpi4py.MPI"]
-            _core.Comm.mpi_with_servers(comm.py2f(), mpi.__file__, ranks, CONNECT_SECONDS, made)
-            side = comm.Split(int(comm.rank in ranks), comm.rank)
-        return ServedComm(made[0], side, comm.rank in ranks)
+            parent.divide(
+                what, (comm, sys.modules["mpi4py.MPI"].__file__), ranks, (CONNECT_SECONDS, GRACE_SECONDS), made
+            )
+        return ServedComm(made[0], made[1], comm.rank in ranks)
     except BaseException as error:
         # Others wait for this rank: clients in their next call, servers for any length of time.
-        for core in made:
+        for core in made[:1]:
             core.leave(f"{type(error).__name__}: {error}")
         if not made and (not isinstance(error, Exception) or travels(error)):
             parent.interrupt(what)
