@@ -1,12 +1,14 @@
 """Operations that replace something of each format, on any number of ranks: for `test_permissions`.
 
-``python permission_cases.py DIRECTORY [OPERATION...]`` carries them out by threads or by the ranks of MPI.
+``python permission_cases.py [--as=USER,GROUP] DIRECTORY [OPERATION...]`` carries them out by threads or by the ranks of
+MPI, which may become another user in one more group.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,14 +86,31 @@ def made(place: Path, comm: Any) -> None:
         file(place / name, comm)
 
 
+def become(user: int, group: int) -> None:
+    """Be another user, when all is loaded: he may not read what root's Python is made of."""
+    with tempfile.TemporaryDirectory() as other:
+        made(Path(other), None)
+        for operation in OPERATIONS.values():
+            operation(Path(other), None)
+    os.umask(0o022)
+    if user != 0:
+        os.setgroups([group])
+        os.setgid(user)
+        os.setuid(user)
+
+
 def main() -> None:
     """As ranks of MPI, where this is one of several."""
-    place, names = Path(sys.argv[1]), sys.argv[2:]
+    given = sys.argv[1:]
+    identity = given.pop(0).removeprefix("--as=") if given[0].startswith("--as=") else ""
+    place, names = Path(given[0]), given[1:]
     comm = None
     if "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ:
         from mpi4py import MPI
 
         comm = MPI.COMM_WORLD
+    if identity:
+        become(*map(int, identity.split(",")))
     for name in names:
         OPERATIONS[name](place, comm)
 

@@ -59,6 +59,8 @@ def load() -> None:
             acted(path, "r")
             acted(path, "verify")
             acted(path, "clean")
+            # Threads, and what they need.
+            act(path, "r", 3)
 
 
 def line(**more: Any) -> str:
@@ -220,71 +222,95 @@ ACTIONS = dict.fromkeys((".zarr", ".h5", ".nc"), ALL_ACTIONS) | {
     ".raw": tuple(action for action in ALL_ACTIONS if action != "a"),
     ".npy": ("r", "w", "verify", "clean"),
 }
+#: What one process does, whoever else there is.
+ALONE = ("verify", "clean")
 #: Those that the kind of thing in their place makes unreadable for all who write.
 UNREADABLE = ("a directory", "a pipe", "unreadable", "by link")
 
 
+def given(comm: Any, values: np.ndarray) -> tuple[Any, ...]:
+    """This rank's part, and who holds which; of one rank without others, all."""
+    if comm is None:
+        return (values,)
+    dist = hs.Distribution(values.shape, (comm.size,), ("block",))
+    return values[dist.slices(comm.rank)], dist
+
+
 def write_file(path: Path) -> None:
     """A file of each format."""
-    match path.suffix:
-        case ".raw":
-            with hs.open_raw(path, "w", comm=None) as file:
-                file.write("rho", VALUES)
-        case ".npy":
-            hs.save_npy(path, VALUES, comm=None)
-        case _:
-            with hs.open(path, "w", comm=None) as group:
-                group.write("rho", VALUES)
+    if path.suffix == ".npy":
+        hs.save_npy(path, VALUES, comm=None)
+        return
+    with opened(path, "w") as group:
+        group.write("rho", VALUES)
 
 
-def opened(path: Path, mode: str) -> Any:
+def opened(path: Path, mode: str, comm: Any = None) -> Any:
     """It, open."""
     if path.suffix == ".raw":
-        return hs.open_raw(path, mode, comm=None, **({} if mode in "wx" else {"arrays": {"rho": ((8,), "f8")}}))
-    return hs.open(path, mode, comm=None)
+        return hs.open_raw(path, mode, comm=comm, **({} if mode in "wx" else {"arrays": {"rho": ((8,), "f8")}}))
+    return hs.open(path, mode, comm=comm)
 
 
-def read(path: Path) -> list[float]:
-    """The elements."""
+def read(path: Path, comm: Any = None) -> list[float]:
+    """This rank's elements."""
+    dist = given(comm, VALUES)[1:]
     if path.suffix == ".npy":
-        return np.ravel(hs.load_npy(path, comm=None)).tolist()
-    with opened(path, "r") as group:
-        return np.ravel(group.read("rho")).tolist()
+        return np.ravel(hs.load_npy(path, *dist, comm=comm)).tolist()
+    with opened(path, "r", comm) as group:
+        return np.ravel(group.read("rho", *dist)).tolist()
 
 
-def act(path: Path, action: str) -> Any:
-    """What comes of an action: values, and what was said besides."""
+def act(path: Path, action: str, ranks: int = 1) -> Any:
+    """What comes of an action of so many threads: values, and what was said besides."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        try:
-            answer = acted(path, action)
-        except hs.Error as error:
-            answer = f"{type(error).__name__}: {error}"
+        # Who looks or cleans is one.
+        if ranks == 1 or action in ALONE:
+            answer = tried(path, action)
+        else:
+            answer = joined(hs.threads(ranks, lambda comm: tried(path, action, comm)))
     return {"answer": answer, "told": [str(each.message) for each in told]}
 
 
-def acted(path: Path, action: str) -> Any:
+def tried(path: Path, action: str, comm: Any = None) -> Any:
+    """What comes of it on one rank."""
+    try:
+        return acted(path, action, comm)
+    except hs.Error as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def joined(answers: Sequence[Any]) -> Any:
+    """What all ranks have, or the error that all have."""
+    failed = [answer for answer in answers if isinstance(answer, str)]
+    if failed:
+        return failed[0] if len(set(map(str, answers))) == 1 else f"ranks differ: {answers}"
+    return [value for answer in answers for value in answer]
+
+
+def acted(path: Path, action: str, comm: Any = None) -> Any:
     """The same, unless it fails."""
     match action:
         case "r":
-            return read(path)
+            return read(path, comm)
         case "r+" | "a":
-            with opened(path, action) as group:
+            with opened(path, action, comm) as group:
                 if path.suffix == ".zarr":
-                    group.write("mine", VALUES)
-                group.write("rho", VALUES + 1, section=(slice(0, 8),))
-            return read(path)
+                    group.write("mine", *given(comm, VALUES))
+                group.write("rho", *given(comm, VALUES + 1), section=(slice(0, 8),))
+            return read(path, comm)
         case "w":
             if path.suffix == ".npy":
-                hs.save_npy(path, VALUES + 2, comm=None)
+                hs.save_npy(path, *given(comm, VALUES + 2), comm=comm)
             else:
-                with opened(path, "w") as group:
-                    group.write("rho", VALUES + 2)
-            return read(path)
+                with opened(path, "w", comm) as group:
+                    group.write("rho", *given(comm, VALUES + 2))
+            return read(path, comm)
         case "x":
-            with opened(path, "x") as group:
-                group.write("rho", VALUES + 3)
-            return read(path)
+            with opened(path, "x", comm) as group:
+                group.write("rho", *given(comm, VALUES + 3))
+            return read(path, comm)
         case "clean":
             return [tuple(each) for each in clean(path, dry_run=False)]
         case "verify":

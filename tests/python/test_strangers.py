@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ import numpy as np
 import pytest
 
 from fault_library import quick_directory
+from mpi_launch import run_ranks
 from strangers import (
+    ALONE,
     ME,
     OF_STORES,
     OTHER,
@@ -37,8 +41,8 @@ from strangers import (
 )
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
-#: Cases of an ordinary run.
-CASES = 60
+#: Cases of an ordinary run, by the number of ranks.
+CASES = {1: 60, 3: 40, 4: 40}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,18 +58,32 @@ def shared() -> Iterator[Path]:
         yield made
 
 
-def wrong(case: Case, shared: Path) -> str | None:
-    """What is not as it should be in a directory with nothing in it; nothing if all is right."""
+@dataclass
+class Planted:
+    """A case that was planted in a directory with nothing in it."""
+
+    case: Case
+    shared: Path
+    path: Path
+    #: What strangers have, and the data.
+    planted: dict[str, Any]
+    before: Any
+
+
+def planted_in(case: Case, shared: Path) -> Planted:
+    """Plants it."""
+    shared.chmod(0o1777)
     outside = shared / "outside"
     outside.mkdir()
     (outside / "file").write_text("kept")
     path = case.plant(shared)
     planted = {name: found for name, found in tree(shared).items() if not name.startswith(path.name)}
-    before = tree(path) if path.is_dir() else path.read_bytes()
-    ended = as_user(case.actor, lambda: act(path, case.action))
-    if "done" not in ended:
-        return f"it raised something else: {ended['failed']}"
-    done = ended["done"]
+    return Planted(case, shared, path, planted, tree(path) if path.is_dir() else path.read_bytes())
+
+
+def wrong(at: Planted, done: dict[str, Any]) -> str | None:
+    """What is not as it should be after an action with these answers; nothing if all is right."""
+    case, shared, path, planted, before = at.case, at.shared, at.path, at.planted, at.before
     answer, told = str(done["answer"]), " ".join(done["told"])
     now = {name: found for name, found in tree(shared).items() if not name.startswith(path.name)}
     mine = case.planter != OTHER
@@ -98,18 +116,44 @@ def wrong(case: Case, shared: Path) -> str | None:
     return None
 
 
-def carried_out(case: Case) -> str | None:
-    """The same in a directory of its own."""
+def carried_out(case: Case, ranks: int = 1) -> str | None:
+    """What is wrong with a case by so many threads, in a directory of its own."""
     with quick_directory() as made:
-        made.chmod(0o1777)
-        return wrong(case, made)
+        at = planted_in(case, made)
+        ended = as_user(case.actor, lambda: act(at.path, case.action, ranks))
+        return wrong(at, ended["done"]) if "done" in ended else f"it raised something else: {ended['failed']}"
 
 
-def test_what_a_stranger_plants_is_named_and_passed_over() -> None:
-    seed = int(os.environ.get("HYPERSLAB_SEED", "7"))
-    by_strangers = [case for case in cases() if case.planter == OTHER]
-    some = random.Random(seed).sample(by_strangers, CASES)
-    found = {str(case): told for case in some if (told := carried_out(case))}
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_what_a_stranger_plants_is_named_and_passed_over(ranks: int) -> None:
+    seed = int(os.environ.get("HYPERSLAB_SEED", "7")) + ranks - 1
+    by_strangers = [case for case in cases() if case.planter == OTHER and (ranks == 1 or case.action not in ALONE)]
+    some = random.Random(seed).sample(by_strangers, CASES[ranks])
+    found = {str(case): told for case in some if (told := carried_out(case, ranks))}
+    assert found == {}, f"HYPERSLAB_SEED={seed}"
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_ranks_of_mpi_name_and_pass_over_what_a_stranger_plants(ranks: int) -> None:
+    """One launch carries all of them out, as the user who has the data."""
+    seed = int(os.environ.get("HYPERSLAB_SEED", "7")) + 10 * ranks
+    of_mine = [case for case in cases() if (case.planter, case.actor) == (OTHER, ME) and case.action not in ALONE]
+    with quick_directory() as made:
+        made.chmod(0o755)
+        all_of = []
+        for number, case in enumerate(random.Random(seed).sample(of_mine, CASES[ranks] // 2)):
+            place = made / str(number)
+            place.mkdir()
+            all_of.append(planted_in(case, place))
+        task, answers = made / "task.json", made / "answers.json"
+        task.write_text(json.dumps([(str(at.path), at.case.action) for at in all_of]))
+        # Rank 0 writes them as the other user.
+        answers.touch(0o666)
+        answers.chmod(0o666)
+        run_ranks(ranks, "strangers_met", task, answers)
+        every = json.loads(answers.read_text())
+        found = {str(at.case): told for at, done in zip(all_of, every, strict=True) if (told := wrong(at, done))}
     assert found == {}, f"HYPERSLAB_SEED={seed}"
 
 
