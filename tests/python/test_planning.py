@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import hyperslab as hs
@@ -351,3 +351,17 @@ def test_durable_writes_go_past_the_cache_where_that_was_measured_to_be_faster(t
     lines = [line for line in built_in.splitlines(keepends=True) if not line.startswith("direct_")]
     profile.write_text("".join(lines))
     assert chosen_with(profile, tmp_path / "a.raw") != ["disk-directed"]
+
+
+@pytest.mark.parametrize("direction", ["write", "read"])
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_an_explanation_of_any_number_of_chunks_ends(direction: Literal["write", "read"], ranks: int) -> None:
+    """Of what is small, all is counted; of what is not, the beginning, and it says so."""
+    cut, steps = {}, {}
+    for exponent in (12, 40):
+        dist = hs.Distribution((1 << exponent,), (ranks,), ("block",))
+        found = hs.explain(dist, chunks=(1,), shards=None, direction=direction).to_dict()
+        cut[exponent] = any(rank["cut"] for rank in found["ranks"])
+        steps[exponent] = sum(rank["steps"] for rank in found["ranks"])
+    assert cut == {12: False, 40: True}
+    assert 1 << 12 <= steps[12] < steps[40] < 1 << 21

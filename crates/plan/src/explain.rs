@@ -79,7 +79,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { ranks: 8, rounds: 3, steps: 1 << 18 }
+        Limits { ranks: 8, rounds: 3, steps: 1 << 20 }
     }
 }
 
@@ -205,11 +205,15 @@ pub fn explain(
     };
     let none = Arc::default();
     let sizes = watch::Sizes::new(transfer, facts);
-    let limits = Limits { steps: (limits.steps / ranks.len() as u64).max(1), ..limits };
+    // What others do not need is left to servers, which have the longest programs.
+    ranks.sort_by_key(|rank| shown.contains(rank));
+    let (mut left, mut programs) = (limits.steps, ranks.len() as u64);
     for rank in ranks {
         let known = facts.get(rank as usize).unwrap_or(&none);
         let program = parameters.strategy.program(transfer, parameters, known, rank, &views(rank));
+        let limits = Limits { steps: (left / programs).max(1), ..limits };
         let watched = watch::Watched::of(program, &sizes, rank, limits);
+        (left, programs) = (left.saturating_sub(watched.looked_at), programs - 1);
         if rank < limits.ranks {
             told.ranks.push(watched.share);
         }
@@ -219,6 +223,8 @@ pub fn explain(
             told.servers.push(watched.requests);
         }
     }
+    told.ranks.sort_by_key(|share| share.rank);
+    told.servers.sort_by_key(|requests| requests.rank);
     told.rounds.sort_by_key(|round| (round.round, round.server));
     told
 }

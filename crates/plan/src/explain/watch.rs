@@ -16,6 +16,8 @@ pub(super) struct Watched {
     pub(super) rounds: Vec<Round>,
     /// How many more there are.
     pub(super) more_rounds: u64,
+    /// Steps that were looked at, and pieces in them.
+    pub(super) looked_at: u64,
 }
 
 impl Watched {
@@ -39,6 +41,7 @@ impl Watched {
                 requests: Requests { rank, reads: 0, writes: 0, extents: 0, bytes: 0, objects: 0, cut: false },
                 rounds: Vec::new(),
                 more_rounds: 0,
+                looked_at: 0,
             },
         };
         // Each lane gets its part, and what those before it have left.
@@ -51,6 +54,7 @@ impl Watched {
                 counted += watch.step(&step);
             }
             watch.seen.share.cut |= counted >= part && lane.next().is_some();
+            watch.seen.looked_at += counted;
             (left, lanes) = (left.saturating_sub(counted).max(1), lanes - 1);
         }
         let mut seen = watch.seen;
