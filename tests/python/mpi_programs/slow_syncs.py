@@ -72,6 +72,35 @@ def hdf5_deleted(attempt: Attempt) -> None:
         file.delete("0001")
 
 
+def hdf5_renamed(attempt: Attempt) -> None:
+    """A step of a file."""
+    with attempt.hdf5("r+") as file:
+        file.rename("0001", "renamed")
+
+
+def hdf5_resized(attempt: Attempt) -> None:
+    """An array that is new, and longer then."""
+    with attempt.hdf5("r+") as file:
+        file.create_array("long", (4, 6), "f8", chunks=(2, 6), maxshape=(None, 6))
+        file.resize("long", (9, 6))
+
+
+def groups_made(attempt: Attempt) -> None:
+    """A group in a store and in a file, with attributes."""
+    with attempt.store() as store, attempt.hdf5("r+") as file:
+        for where in (store, file):
+            where.create_group("made", attributes={"n": 1})
+            where.group("made").attrs["n"] = 2
+
+
+def store_resized(attempt: Attempt) -> None:
+    """An array of a store that is new, and longer then."""
+    with attempt.store() as store:
+        store.create_array("long", (4, 6), "f8", chunks=(2, 6))
+        store.resize("long", (9, 6))
+        store.rename("long", "longer")
+
+
 def reported(attempt: Attempt) -> None:
     """A new array, and one that is changed in place: reports say the same as traces."""
     faults = FAULTS.get(attempt.directory)
@@ -100,6 +129,8 @@ def _all_operations() -> dict[str, Operation]:
     both: Callable[[Path], None] = lambda where: (prepare_store(where), prepare_hdf5(where))  # noqa: E731
     more = [Operation(run, prepare_steps, look_at_store, lambda s, _: s) for run in (step_deleted, steps_kept)]
     more += [Operation(run, prepare_steps, look_at_store, lambda s, _: s) for run in (consolidated, hdf5_deleted)]
+    more += [Operation(run, prepare_steps, look_at_store, lambda s, _: s) for run in (hdf5_renamed, hdf5_resized)]
+    more += [Operation(run, prepare_steps, look_at_store, lambda s, _: s) for run in (groups_made, store_resized)]
     more += [Operation(reported, both, look_at_store, lambda s, _: s)]
     return OPERATIONS | {made.name: made for made in more}
 
