@@ -314,7 +314,7 @@ impl Ownership {
     /// The same elements by their numbers in the order of storage; nothing for what is held in boxes, or by a distribution.
     pub(crate) fn in_order(&self, order: &Arc<StorageOrder>) -> Option<Arc<Ownership>> {
         match self {
-            Ownership::Runs(list) => Some(list.in_order(order)),
+            Ownership::Runs(list) => Some(Arc::new(Ownership::Runs(list.in_order(order)))),
             Ownership::Boxes { boxes, .. } if boxes.is_empty() => {
                 Some(Arc::new(Ownership::Boxes { shape: vec![order.elements()], boxes: Vec::new() }))
             }

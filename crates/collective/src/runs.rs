@@ -1,10 +1,9 @@
 //! Lists of runs: which elements of an array a rank holds, run by run of its memory, and what follows from that for all arrays
 //! that it holds so.
 
-use crate::holding::Ownership;
 use hyperslab_layout::mesh::unravel;
 use hyperslab_layout::stored::StorageOrder;
-use hyperslab_layout::{Axis, ElementType, IndexSet, Layer, Region, View, layers};
+use hyperslab_layout::{Axis, ElementType, IndexSet, Layer, Region, View, are_many_and_short, layers};
 use hyperslab_plan::MemoryLayout;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,21 +12,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Layers that a list of runs may need: how often a reader may name one element.
 pub(crate) const LAYERS_MAX: usize = 64;
 
-/// Fewer runs of an array of several dimensions are pieces of their own, and so are longer ones \[elements\].
-const RUNS_MIN: u64 = 64;
-const SHORT_RUN: u64 = 256;
-
 /// Runs of a global array, in row-major order of its elements, which lie one after another in one array of one dimension.
 ///
 /// Sorting them and finding what is regular takes longer than moving the elements does. So it is done once, however many
 /// arrays of whatever types are held so.
+#[derive(Clone)]
 pub struct RunList {
     shape: Vec<u64>,
-    runs: Vec<(u64, u64)>,
+    runs: Arc<[(u64, u64)]>,
     /// Made when first asked for; `None` where an element is named too often.
-    pieces: OnceLock<Option<Arc<[PlacedRuns]>>>,
+    pieces: Arc<OnceLock<Option<Arc<[PlacedRuns]>>>>,
     /// The same elements as they were last numbered in the order of storage.
-    numbered: Mutex<Option<(Arc<StorageOrder>, Arc<Ownership>)>>,
+    numbered: Arc<Mutex<Option<(Arc<StorageOrder>, RunList)>>>,
 }
 
 /// Elements, and their positions in memory: numbers of elements, which become addresses in arrays of any type.
@@ -41,7 +37,7 @@ struct PlacedRuns {
 impl RunList {
     /// Runs of an array of this shape: first element and length of each.
     pub fn new(shape: Vec<u64>, runs: Vec<(u64, u64)>) -> RunList {
-        RunList { shape, runs, pieces: OnceLock::new(), numbered: Mutex::default() }
+        RunList { shape, runs: runs.into(), pieces: Arc::default(), numbered: Arc::default() }
     }
 
     /// Global shape.
@@ -62,8 +58,7 @@ impl RunList {
     /// Whether it has many runs, which are short: in several dimensions these are better numbered in the order of storage than
     /// said as products of sets.
     pub(crate) fn is_short(&self) -> bool {
-        let runs = self.runs.len() as u64;
-        runs >= RUNS_MIN && self.elements() / runs < SHORT_RUN
+        are_many_and_short(self.runs.len(), self.elements())
     }
 
     /// How one of its pieces lies in memory, for the model.
@@ -71,20 +66,20 @@ impl RunList {
         MemoryLayout::of_runs(self.elements(), self.runs.len() as u64, (element.bytes() as i64, element.bytes()))
     }
 
-    fn numbered(&self) -> Option<(Arc<StorageOrder>, Arc<Ownership>)> {
+    fn numbered(&self) -> Option<(Arc<StorageOrder>, RunList)> {
         self.numbered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The same elements by their numbers in the order of storage. Arrays that are stored alike share what follows from that.
-    pub(crate) fn in_order(&self, order: &Arc<StorageOrder>) -> Arc<Ownership> {
+    pub(crate) fn in_order(&self, order: &Arc<StorageOrder>) -> RunList {
         if let Some((_, known)) = self.numbered().filter(|(of, _)| of == order) {
             return known;
         }
         let mut runs = Vec::with_capacity(self.runs.len());
-        for &(start, len) in &self.runs {
+        for &(start, len) in &*self.runs {
             order.runs(start, len, &mut |at, len| runs.push((at, len)));
         }
-        let made = Arc::new(Ownership::Runs(RunList::new(vec![order.elements()], runs)));
+        let made = RunList::new(vec![order.elements()], runs);
         *self.numbered.lock().unwrap_or_else(PoisonError::into_inner) = Some((order.clone(), made.clone()));
         made
     }
@@ -109,13 +104,6 @@ impl RunList {
             (runs.region.clone(), View { base: offset + runs.first as i64 * stride, axes, element })
         };
         Some(self.pieces()?.iter().map(place).collect())
-    }
-}
-
-impl Clone for RunList {
-    fn clone(&self) -> RunList {
-        let numbered = Mutex::new(self.numbered());
-        RunList { shape: self.shape.clone(), runs: self.runs.clone(), pieces: self.pieces.clone(), numbered }
     }
 }
 

@@ -4,168 +4,9 @@
 //! make, check and prepare one takes ten times as long as to move the element it has. So such a list is one batch: its runs
 //! are found in both views by going through three lists at once, and whatever else there is in the piece is the same for all.
 
-use crate::counted::look;
-use crate::index_set::{ScatteredRuns, Term};
-use crate::ordered::Finger;
-use crate::places::Places;
-use crate::view::{Axis, View, stretches};
-use crate::{IndexSet, Loop, Loops, Nest, Region};
-
-/// Elements that lie at equal distances on both sides.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
-    /// The first address on side `a` \[B\].
-    pub a: i64,
-    /// The first address on side `b` \[B\].
-    pub b: i64,
-    /// How many there are.
-    pub count: u64,
-}
-
-/// A dimension and its bytes from one position to the next.
-type Strided<'a> = (&'a Axis, i64);
-
-/// Where rising indices lie on one side, each found from the place of the one before it.
-enum Cursor<'a> {
-    /// At equal distances from where the index 0 would lie.
-    Affine {
-        origin: i64,
-        step: i64,
-    },
-    /// One after another.
-    Packed {
-        step: i64,
-    },
-    /// As a list says.
-    Listed {
-        places: &'a Places,
-        run: usize,
-        stride: i64,
-    },
-    Other {
-        axis: &'a Axis,
-        stride: i64,
-        finger: Finger,
-    },
-}
-
-impl<'a> Cursor<'a> {
-    /// Over the indices of a set.
-    fn new(set: &IndexSet, (axis, stride): Strided<'a>) -> Cursor<'a> {
-        match axis {
-            Axis::Owned(held) => match held.as_range() {
-                Some((low, _)) => Cursor::Affine { origin: -(low as i64) * stride, step: stride },
-                None if held.id() == set.id() => Cursor::Packed { step: stride },
-                None => Cursor::Other { axis, stride, finger: Finger::default() },
-            },
-            Axis::Selected(t, low) if t.block == 1 || t.count <= 1 => {
-                let step = if t.count > 1 { t.stride as i64 } else { 1 };
-                Cursor::Affine { origin: (t.start as i64 - *low as i64) * stride, step: step * stride }
-            }
-            Axis::Scattered(places) => Cursor::Listed { places, run: 0, stride },
-            Axis::Selected(..) | Axis::Folded(..) | Axis::Listed(_) => {
-                Cursor::Other { axis, stride, finger: Finger::default() }
-            }
-        }
-    }
-
-    /// The address of an index, before which the set has so many, and how many lie so from there on.
-    #[inline(always)]
-    fn at(&mut self, index: u64, before: u64) -> (i64, u64) {
-        match self {
-            Cursor::Affine { origin, step } => (*origin + index as i64 * *step, u64::MAX),
-            Cursor::Packed { step } => (before as i64 * *step, u64::MAX),
-            Cursor::Listed { places, run, stride } => {
-                *run = places.run_from(*run, index);
-                let (position, count) = places.inside(*run, index);
-                (position as i64 * *stride, count)
-            }
-            Cursor::Other { axis, stride, finger } => {
-                let (position, count) = axis.run_at(finger, index);
-                (position * *stride, count)
-            }
-        }
-    }
-}
-
-/// The runs of one dimension in two views.
-pub struct Joined<'a> {
-    runs: Runs<'a>,
-    /// What is left of the current run, and how many indices lie before it.
-    left: (u64, u64),
-    before: u64,
-    a: Cursor<'a>,
-    b: Cursor<'a>,
-    step: (i64, i64),
-}
-
-/// The runs of a set, each by its first index and one past the last.
-enum Runs<'a> {
-    Scattered(ScatteredRuns<'a>),
-    Terms { terms: &'a [Term], run: u64 },
-}
-
-impl Iterator for Runs<'_> {
-    type Item = (u64, u64);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<(u64, u64)> {
-        match self {
-            Runs::Scattered(runs) => runs.next(),
-            Runs::Terms { terms, run } => {
-                let term = terms.first()?;
-                let start = term.start + *run * term.step;
-                *run += 1;
-                if *run == term.count {
-                    (*terms, *run) = (&terms[1..], 0);
-                }
-                Some((start, start + term.len))
-            }
-        }
-    }
-}
-
-impl<'a> Joined<'a> {
-    /// Of a set whose runs follow no pattern, or whose places in a view do not.
-    pub(crate) fn new(set: &'a IndexSet, a: Strided<'a>, b: Strided<'a>) -> Option<Joined<'a>> {
-        if !Joined::is_one(set, a.0, b.0) {
-            return None;
-        }
-        let runs = match set.scattered_runs() {
-            Some(runs) => Runs::Scattered(runs),
-            None => Runs::Terms { terms: set.terms(), run: 0 },
-        };
-        let (step, cursor) = (|(axis, stride): Strided| axis.slope() * stride, |side| Cursor::new(set, side));
-        Some(Joined { runs, left: (0, 0), before: 0, a: cursor(a), b: cursor(b), step: (step(a), step(b)) })
-    }
-
-    fn is_one(set: &IndexSet, a: &Axis, b: &Axis) -> bool {
-        set.scattered_runs().is_some() || [a, b].iter().any(|axis| matches!(axis, Axis::Scattered(_)))
-    }
-
-    /// Bytes between two elements of a run on each side.
-    pub fn step(&self) -> (i64, i64) {
-        self.step
-    }
-}
-
-impl Iterator for Joined<'_> {
-    type Item = Run;
-
-    #[inline]
-    fn next(&mut self) -> Option<Run> {
-        look();
-        if self.left.0 == self.left.1 {
-            self.left = self.runs.next()?;
-        }
-        let (index, end) = self.left;
-        let ((a, here), (b, there)) = (self.a.at(index, self.before), self.b.at(index, self.before));
-        let count = (end - index).min(here).min(there);
-        self.left.0 += count;
-        self.before += count;
-        Some(Run { a, b, count })
-    }
-}
+use crate::joined::{Joined, Run};
+use crate::view::{View, stretches};
+use crate::{Loop, Loops, Nest, Region};
 
 /// All that a piece has, where one of its dimensions is a list and the others are one nest.
 pub struct Batch<'a> {
@@ -180,14 +21,13 @@ impl<'a> Batch<'a> {
     /// [`nests`](crate::nests) says where they lie.
     pub fn new(region: &'a Region, a: &'a View, b: &'a View) -> Option<Batch<'a>> {
         let dims = || region.dims.iter().zip(a.axes.iter().zip(&b.axes));
-        let is_list = |(set, (a, b)): &(&IndexSet, (&(Axis, i64), &(Axis, i64)))| Joined::is_one(set, &a.0, &b.0);
-        let list = dims().position(|dim| is_list(&dim))?;
+        let list = dims().position(|(set, (a, b))| Joined::is_one(set, &a.0, &b.0))?;
         let mut each = Nest { a: a.base, b: b.base, loops: Loops::new() };
         for (d, (set, (a, b))) in dims().enumerate() {
             if d == list {
                 continue;
             }
-            if is_list(&(set, (a, b))) {
+            if Joined::is_one(set, &a.0, &b.0) {
                 return None;
             }
             let found = stretches(set, a, b);
@@ -211,7 +51,7 @@ impl<'a> Batch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElementType, Kind, Layer, dense_strides, layers, nests};
+    use crate::{Axis, ElementType, IndexSet, Kind, Layer, dense_strides, layers, nests};
 
     /// All pairs of addresses, sorted.
     fn visited(nests: impl Iterator<Item = Nest>) -> Vec<(i64, i64)> {

@@ -17,12 +17,13 @@ mod term;
 use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use nested::Nests;
 pub use nested::{Level, Nested};
-use scattered::Scattered;
 pub use scattered::ScatteredRuns;
+use scattered::{Part, Scattered};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use term::Term;
 pub(crate) use term::Terms;
+use term::folded;
 
 /// Disjoint terms, sorted by their first index; runs of a term that touch are one run. One term, as nearly always, is
 /// held in place; more are shared by all copies of the set.
@@ -192,6 +193,13 @@ impl IndexSet {
         }
         let mut terms: Vec<Term> = made.iter().map(Nested::term).collect::<Option<_>>()?;
         Some(IndexSet::of_terms(&mut terms))
+    }
+
+    fn of_part(part: Part) -> IndexSet {
+        match part {
+            Part::Few(mut terms) => IndexSet::of_terms(&mut terms),
+            Part::List(list) => IndexSet(Kept::Several(Arc::new(Several::Scattered(list)))),
+        }
     }
 
     fn of_nests(nests: Nests) -> IndexSet {
@@ -401,9 +409,9 @@ impl IndexSet {
             return self.intersect_nests(other);
         }
         match (self.scattered(), other.scattered()) {
-            (Some(one), Some(other)) => one.intersect(other),
-            (Some(list), None) if let Some((low, high)) = other.as_range() => list.within(low, high),
-            (None, Some(list)) if let Some((low, high)) = self.as_range() => list.within(low, high),
+            (Some(one), Some(other)) => IndexSet::of_runs(one.meetings(other)).unwrap_or_default(),
+            (Some(list), None) if let Some((low, high)) = other.as_range() => IndexSet::of_part(list.within(low, high)),
+            (None, Some(list)) if let Some((low, high)) = self.as_range() => IndexSet::of_part(list.within(low, high)),
             _ => self.intersect_terms(other),
         }
     }
@@ -447,7 +455,7 @@ impl IndexSet {
                 Several::Scattered(list) if (low..=high).contains(&list.hull().0) && list.hull().1 <= high => {
                     self.clone()
                 }
-                Several::Scattered(list) => list.within(low, high),
+                Several::Scattered(list) => IndexSet::of_part(list.within(low, high)),
                 Several::Nested(nests) => nests.within(low, high),
             },
         }
@@ -471,7 +479,10 @@ impl IndexSet {
     pub fn meets(&self, low: u64, high: u64) -> bool {
         match self.nests() {
             Some(nests) => low < high && nests.meets(low, high),
-            None if let Some(list) = self.scattered() => !list.within(low, high).is_empty(),
+            None if let Some(list) = self.scattered() => {
+                let mut finger = Finger::default();
+                low < high && list.below(&mut finger, low) < list.below(&mut finger, high)
+            }
             None => {
                 let near = || self.near(&mut Finger::default(), low, high).iter();
                 low < high && near().any(|term| term.count_below(high) > term.count_below(low))
@@ -506,34 +517,6 @@ impl IndexSet {
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.len()).map(|position| self.select(position).expect("position below len"))
     }
-}
-
-/// Runs `(start, length)` that rise as terms, where those that follow each other regularly are one. `None` when a run begins
-/// before the one before it ends, or reaches beyond `u64`.
-fn folded(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<Vec<Term>> {
-    let mut terms: Vec<Term> = Vec::new();
-    for (start, len) in runs {
-        let end = start.checked_add(len)?;
-        if len == 0 {
-            continue;
-        }
-        let Some(last) = terms.last_mut() else {
-            terms.push(Term { start, len, step: len, count: 1 });
-            continue;
-        };
-        if start < last.end() {
-            return None;
-        }
-        let step = start - (last.end() - last.len);
-        if last.count == 1 && start == last.end() {
-            *last = Term { start: last.start, len: end - last.start, step: end - last.start, count: 1 };
-        } else if len == last.len && (last.count == 1 || step == last.step) {
-            *last = Term { step, count: last.count + 1, ..*last };
-        } else {
-            terms.push(Term { start, len, step: len, count: 1 });
-        }
-    }
-    Some(terms)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! never on the number of elements or ranks. Where nothing repeats there are lists (`ordered.rs`), which are searched.
 #![forbid(unsafe_code)]
 
+mod axis;
 mod batch;
 mod chunking;
 mod codec;
@@ -12,6 +13,7 @@ mod distribution;
 mod element;
 mod holdings;
 mod index_set;
+mod joined;
 mod listing;
 pub mod mesh;
 mod nest;
@@ -27,14 +29,16 @@ pub mod stored;
 mod tuple;
 mod view;
 
-pub use batch::{Batch, Joined, Run};
+pub use axis::{Axis, Listed};
+pub use batch::Batch;
 pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
 pub use codec::{Codec, CodecError, ShardIndex, Stretch};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;
 pub use index_set::{IndexSet, Level, Nested, ScatteredRuns, SetId, Term};
-pub use listing::{Layer, layers};
+pub use joined::{Joined, Run};
+pub use listing::{Layer, are_many_and_short, layers};
 pub use nest::{Loop, Loops, Nest};
 pub use opaque::Opaque;
 pub use places::Places;
@@ -43,4 +47,4 @@ pub use region::Region;
 pub use section::{Section, SectionError, Triplet};
 pub use stored::{Object, Stored};
 pub use tuple::{Tuple, tuple};
-pub use view::{Axis, Listed, View, dense_strides, nests};
+pub use view::{View, dense_strides, nests};

@@ -5,15 +5,19 @@
 //! repetitions folded into one entry, such a list is a region and a view like any other.
 
 use crate::IndexSet;
-use crate::index_set::Term;
+use crate::axis::{Axis, Listed};
+use crate::index_set::{RUNS_MIN, Term};
 use crate::places::Places;
-use crate::view::{Axis, Listed};
 
-/// Parts of a list that are looked at to see whether it follows a pattern, and how many runs of each.
+/// Parts of a list that are looked at to see whether it follows a pattern.
 const SAMPLES: usize = 16;
-const SAMPLE_RUNS: usize = 64;
 /// Runs of as many elements or more are worth a nest each.
 const SHORT_RUN: u64 = 256;
+
+/// Whether so many runs of so many elements together are better handled as a list than each by itself: they are many, and short.
+pub fn are_many_and_short(runs: usize, elements: u64) -> bool {
+    runs >= RUNS_MIN && elements / (runs as u64) < SHORT_RUN
+}
 
 /// Indices that are held, none of them twice, and where each lies.
 #[derive(Clone, Debug)]
@@ -57,17 +61,19 @@ pub fn layers(runs: impl IntoIterator<Item = (u64, u64, u64)>, most: usize) -> O
 
 /// The one layer of sorted runs that are many, short, and follow no pattern. Whether they do is seen in some of them.
 fn scattered(sorted: &[(u64, u64, u64)]) -> Option<Layer> {
+    let total: u64 = sorted.iter().map(|run| run.1).fold(0, u64::saturating_add);
+    if !are_many_and_short(sorted.len(), total) {
+        return None;
+    }
     let sample =
-        sorted.chunks(sorted.len().div_ceil(SAMPLES).max(SAMPLE_RUNS)).map(|part| &part[..part.len().min(SAMPLE_RUNS)]);
+        sorted.chunks(sorted.len().div_ceil(SAMPLES).max(RUNS_MIN)).map(|part| &part[..part.len().min(RUNS_MIN)]);
     let (mut runs, mut entries) = (0, 0);
     for part in sample {
         let mut list = Vec::new();
         part.iter().for_each(|&(start, len, at)| append(&mut list, start, len, at as i64));
         (runs, entries) = (runs + part.len(), entries + list.len());
     }
-    let total: u64 = sorted.iter().map(|run| run.1).fold(0, u64::saturating_add);
-    let short = total / (sorted.len() as u64).max(1) < SHORT_RUN;
-    if sorted.len() < SAMPLE_RUNS || entries * 4 < runs || !short {
+    if entries * 4 < runs {
         return None;
     }
     let set = IndexSet::of_runs(sorted.iter().map(|run| (run.0, run.1)))?;

@@ -6,6 +6,7 @@
 
 mod objects;
 mod order;
+mod ordering;
 mod questions;
 mod strides;
 

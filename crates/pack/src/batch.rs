@@ -5,12 +5,12 @@
 
 use crate::bounds::{OutOfBounds, Side};
 use crate::convert;
-use crate::copy::{copy_raw, same_bits, swapped};
+use crate::copy::{copy, copy_raw, same_bits, swapped};
 use crate::memory::{Memory, MemoryKind};
 use crate::moves::{mover, swapper};
 use crate::nan::{CopyError, NotANumber};
 use crate::shape::{ONCE, Plane, take_run};
-use hyperslab_layout::{Batch, ElementType, Joined, Loop, Nest, Run};
+use hyperslab_layout::{Batch, ElementType, Joined, Loop, Nest, Region, Run, View, nests};
 
 /// One side of a batch: what each run touches, from its address on.
 struct Reach<'a> {
@@ -40,6 +40,24 @@ impl<'a> Reach<'a> {
         }
         Err(OutOfBounds { side: self.side, low, high, bytes: self.memory.bytes() })
     }
+}
+
+/// Copies every element of a region from its address in one view to that in the other, as [`copy`](crate::copy()) does.
+///
+/// # Errors
+/// As for [`copy`](crate::copy()).
+pub fn copy_region(
+    region: &Region,
+    (from, here): (&Memory, &View),
+    (to, there): (&Memory, &View),
+) -> Result<(), CopyError> {
+    if let Some(batch) = Batch::new(region, here, there) {
+        return copy_batch(batch, (from, here.element), (to, there.element));
+    }
+    for nest in nests(region, here, there) {
+        copy(&nest, from, here.element, to, there.element)?;
+    }
+    Ok(())
 }
 
 /// Copies every element of a batch, side `a` in `from` to side `b` in `to`, as [`copy`](crate::copy()) does with those of a nest.
@@ -172,8 +190,7 @@ impl All<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::copy;
-    use hyperslab_layout::{Axis, ByteOrder, IndexSet, Kind, Layer, Region, View, layers, nests};
+    use hyperslab_layout::{Axis, ByteOrder, IndexSet, Kind, Layer, layers};
 
     /// A list in random order, alone or beside columns, from and to memories of many types: the same bytes as nest by nest.
     #[test]

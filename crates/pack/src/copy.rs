@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 
-use hyperslab_layout::{Batch, ElementType, Kind, Loop, Nest, Region, View, nests};
+use hyperslab_layout::{ElementType, Kind, Loop, Nest};
 
-use crate::batch::copy_batch;
 use crate::bounds::{Side, check_memory};
 use crate::convert;
 use crate::memory::Memory;
@@ -12,24 +11,6 @@ use crate::moves::{mover, swapper};
 use crate::nan::{CopyError, NotANumber};
 use crate::shape::{Plane, Walk, canonical, take_run};
 use crate::transpose::ReadyTile;
-
-/// Copies every element of a region from its address in one view to that in the other, as [`copy`] does.
-///
-/// # Errors
-/// As for [`copy`].
-pub fn copy_region(
-    region: &Region,
-    (from, here): (&Memory, &View),
-    (to, there): (&Memory, &View),
-) -> Result<(), CopyError> {
-    if let Some(batch) = Batch::new(region, here, there) {
-        return copy_batch(batch, (from, here.element), (to, there.element));
-    }
-    for nest in nests(region, here, there) {
-        copy(&nest, from, here.element, to, there.element)?;
-    }
-    Ok(())
-}
 
 /// Copies every element of side `a`, in `from`, to side `b`, in `to`, converting where the element types differ.
 ///

@@ -20,9 +20,9 @@ mod scalar;
 mod shape;
 mod transpose;
 
-pub use batch::copy_batch;
+pub use batch::{copy_batch, copy_region};
 pub use bounds::{OutOfBounds, Side};
-pub use copy::{copy, copy_raw, copy_region};
+pub use copy::{copy, copy_raw};
 pub use fill::fill;
 pub use memory::{Memory, MemoryKind, OutOfMemory};
 pub use nan::{CopyError, NotANumber, first_nan};

@@ -156,7 +156,6 @@ const HELD: u64 = 0;
 const FOLDED: u64 = 1;
 const LISTED: u64 = 2;
 const SELECTED: u64 = 3;
-const UNTOLD: u64 = 4;
 
 fn view_bytes(w: Writer, view: &View, lists: &mut BTreeMap<usize, u64>) -> Writer {
     let mut w = w.number(view.base as u64).bytes(&element_bytes(view.element)).number(view.axes.len() as u64);
@@ -182,8 +181,8 @@ fn view_bytes(w: Writer, view: &View, lists: &mut BTreeMap<usize, u64>) -> Write
                     w = w.number(*at as u64).number(*at_step as u64);
                 }
             }
-            // Not told of.
-            Axis::Scattered(_) => w = w.number(UNTOLD),
+            // A view with such an axis is not told.
+            Axis::Scattered(_) => {}
             Axis::Selected(t, low) => {
                 w = w.number(SELECTED).number(t.start).number(t.stride).number(t.count).number(t.block).number(*low);
             }

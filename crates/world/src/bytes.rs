@@ -4,9 +4,8 @@ use hyperslab_layout::{IndexSet, Level, Nested};
 
 /// In place of the number of parts of a set: it is a list of runs.
 const RUNS: u64 = u64::MAX;
-/// Bits of a short number in a byte, and the bit that says that more follow.
-const SEVEN: u32 = 7;
-const MORE: u8 = 1 << SEVEN;
+/// The bit of a byte of a short number that says that more follow.
+const MORE: u8 = 1 << 7;
 
 /// Builds a message.
 #[derive(Default, Debug)]
@@ -35,9 +34,9 @@ impl Writer {
 
     /// Appends a number, the smaller the shorter: seven bits a byte.
     fn short(&mut self, mut value: u64) {
-        while value >= 1 << SEVEN {
+        while value >= u64::from(MORE) {
             self.0.push(value as u8 | MORE);
-            value >>= SEVEN;
+            value >>= 7;
         }
         self.0.push(value as u8);
     }
@@ -123,7 +122,7 @@ impl<'a> Reader<'a> {
             if byte & MORE == 0 {
                 return Some(value);
             }
-            shift += SEVEN;
+            shift += 7;
         }
     }
 

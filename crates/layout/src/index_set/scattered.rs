@@ -3,13 +3,13 @@
 //! A progression of one run or two says such a list no shorter. So each run has its start, and how many indices lie before it:
 //! 16 bytes, where a term has 32 and its sum beside it. What is cut out of a list, as by a chunk or a subchunk, shares both.
 
-use super::{IndexSet, Kept, Several, Term};
+use super::term::{Term, folded};
 use crate::counted::look;
 use crate::ordered::Finger;
 use std::sync::{Arc, OnceLock};
 
-/// Fewer runs than these are terms, which everything knows how to deal with.
-const RUNS_MIN: usize = 64;
+/// Fewer runs than these are terms, which everything knows how to deal with, or pieces of their own.
+pub(crate) const RUNS_MIN: usize = 64;
 /// How many runs a term stands for, on average, where terms say it shorter.
 const RUNS_A_TERM: u64 = 4;
 
@@ -37,6 +37,14 @@ impl Runs {
             begun => self.before[begun].min(self.before[begun - 1] + index - self.starts[begun - 1]),
         }
     }
+}
+
+/// What was cut out of a list.
+pub(super) enum Part {
+    /// So little that terms say it.
+    Few(Vec<Term>),
+    /// A list.
+    List(Scattered),
 }
 
 /// The indices of a list that lie in `low..high`, the first and one past the last of them.
@@ -105,7 +113,7 @@ impl Scattered {
     }
 
     pub(super) fn terms(&self) -> &[Term] {
-        self.terms.get_or_init(|| folded(self.runs()).expect("runs of a list rise").into())
+        self.terms.get_or_init(|| self.folded().into())
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -137,31 +145,26 @@ impl Scattered {
         Some(self.all.starts[run] + position - self.all.before[run])
     }
 
-    /// What it has in `low..high`, which reaches beyond it on neither side.
-    fn clipped(&self, low: u64, high: u64) -> IndexSet {
+    /// What it has in `low..high`.
+    pub(super) fn within(&self, low: u64, high: u64) -> Part {
+        let (low, high) = (low.max(self.hull.0), high.min(self.hull.1));
+        if low >= high {
+            return Part::Few(Vec::new());
+        }
         let begun = self.all.begun(&mut Finger::default(), low);
         let from = begun - usize::from(begun > 0 && self.all.end(begun - 1) > low);
         let to = self.all.begun(&mut Finger::default(), high - 1);
         if from >= to {
-            return IndexSet::empty();
+            return Part::Few(Vec::new());
         }
         let part = Scattered::part(self.all.clone(), (from, to), (low, high));
-        if to - from < RUNS_MIN {
-            return IndexSet::of_terms(&mut folded(part.runs()).expect("runs of a list rise"));
-        }
-        IndexSet(Kept::Several(Arc::new(Several::Scattered(part))))
+        if to - from < RUNS_MIN { Part::Few(part.folded()) } else { Part::List(part) }
     }
 
-    /// What it has in `low..high`.
-    pub(super) fn within(&self, low: u64, high: u64) -> IndexSet {
-        let (low, high) = (low.max(self.hull.0), high.min(self.hull.1));
-        if low >= high { IndexSet::empty() } else { self.clipped(low, high) }
-    }
-
-    /// What both have: both lists are gone through once.
-    pub(super) fn intersect(&self, other: &Scattered) -> IndexSet {
+    /// The runs, by first index and length, that both have: both lists are gone through once.
+    pub(super) fn meetings(&self, other: &Scattered) -> impl Iterator<Item = (u64, u64)> {
         let (mut ours, mut theirs) = (self.runs().peekable(), other.runs().peekable());
-        let meetings = std::iter::from_fn(|| {
+        std::iter::from_fn(move || {
             loop {
                 look();
                 let (&(a, b), &(c, d)) = (ours.peek()?, theirs.peek()?);
@@ -175,8 +178,11 @@ impl Scattered {
                     return Some((low, high - low));
                 }
             }
-        });
-        IndexSet::of_runs(meetings).expect("runs of a list rise")
+        })
+    }
+
+    fn folded(&self) -> Vec<Term> {
+        folded(self.runs().map(|(low, high)| (low, high - low))).expect("runs of a list rise")
     }
 
     /// Whether these terms are the same indices.
@@ -228,15 +234,12 @@ impl PartialEq for Scattered {
     }
 }
 
-/// Runs, each by its first index and one past the last, as terms.
-fn folded(runs: impl Iterator<Item = (u64, u64)>) -> Option<Vec<Term>> {
-    super::folded(runs.map(|(low, high)| (low, high - low)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::IndexSet;
     use crate::counted::looks;
+    use crate::index_set::{Kept, Several};
 
     /// Runs with gaps between them, and all their indices.
     fn random(dice: &mut fastrand::Rng) -> (IndexSet, Vec<u64>) {

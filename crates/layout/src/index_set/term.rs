@@ -189,6 +189,34 @@ impl Enumerated for Term {
     }
 }
 
+/// Runs `(start, length)` that rise as terms, where those that follow each other regularly are one. `None` when a run begins
+/// before the one before it ends, or reaches beyond `u64`.
+pub(super) fn folded(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<Vec<Term>> {
+    let mut terms: Vec<Term> = Vec::new();
+    for (start, len) in runs {
+        let end = start.checked_add(len)?;
+        if len == 0 {
+            continue;
+        }
+        let Some(last) = terms.last_mut() else {
+            terms.push(Term { start, len, step: len, count: 1 });
+            continue;
+        };
+        if start < last.end() {
+            return None;
+        }
+        let step = start - (last.end() - last.len);
+        if last.count == 1 && start == last.end() {
+            *last = Term { start: last.start, len: end - last.start, step: end - last.start, count: 1 };
+        } else if len == last.len && (last.count == 1 || step == last.step) {
+            *last = Term { step, count: last.count + 1, ..*last };
+        } else {
+            terms.push(Term { start, len, step: len, count: 1 });
+        }
+    }
+    Some(terms)
+}
+
 fn lcm(a: u64, b: u64) -> Option<u64> {
     let (mut x, mut y) = (a, b);
     while y != 0 {
