@@ -3,7 +3,7 @@
 //!     cargo run --example seeds
 
 use hyperslab_format::hdf5::{
-    AttributeValue, ChunkPlace, Datatype, Filter, Hdf5Attribute, Hdf5Metadata, NewDataset, NewGroup, NewMember,
+    StoredValue, ChunkPlace, Datatype, Filter, Hdf5Attribute, Hdf5Metadata, NewDataset, NewGroup, NewMember,
     NewStorage, SUPERBLOCK_BYTES,
 };
 use hyperslab_format::zarr::v2;
@@ -93,10 +93,11 @@ fn zarr_v2(seeds: &Seeds) {
 
 fn netcdf(seeds: &Seeds) {
     use hyperslab_format::netcdf::{NetcdfHeader, NewVariable, Version};
-    use hyperslab_format::zarr::{Map, Value};
+    use hyperslab_format::attribute::Attributes;
+    use serde_json::Value;
     use hyperslab_layout::Kind;
-    let attributes: Map<String, Value> =
-        [("units".to_string(), Value::from("m")), ("n".into(), Value::from(vec![1, 2]))].into_iter().collect();
+    let attributes: Attributes =
+        [("units", Value::from("m")), ("n", Value::from(vec![1, 2]))].into_iter().collect();
     let names = [Some("time".to_string()), Some("x".to_string())];
     let variable = |name, kind, fill| NewVariable {
         name,
@@ -136,8 +137,8 @@ fn hdf5(seeds: &Seeds, fixtures: &Path) {
         value,
     };
     let attributes = vec![
-        attribute("x", &real, AttributeValue::Elements(vec![1; 8])),
-        attribute("units", &text, AttributeValue::Texts(vec!["m".into()])),
+        attribute("x", &real, StoredValue::Elements(vec![1; 8])),
+        attribute("units", &text, StoredValue::Texts(vec!["m".into()])),
     ];
     let dataset = |name: &str, storage: NewStorage, filters: Vec<Filter>| {
         let grows = matches!(storage, NewStorage::Chunked { .. });

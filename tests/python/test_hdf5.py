@@ -91,7 +91,7 @@ def test_any_place_of_files(place: str, tmp_path: Path) -> None:
             "inside/b": [0, 1, 2, 3, 4],
         }
         assert file.read("0001/c").tolist() == [*range(700), *range(5)]
-        assert dict(file.attrs) == {"title": "a trial", "more": [1, 2]}
+        assert file.attrs == {"title": "a trial", "more": np.array([1, 2])}
         assert dict(file["inside/b"].attrs) == {"units": "m"}
 
 

@@ -368,7 +368,8 @@ def test_netcdf_has_them_as_numbers(tmp_path: Path) -> None:
     with hs.open(tmp_path / "a.nc") as file:
         found = file["a"].attrs
         assert np.isnan([found["_FillValue"], found["missing_value"]]).all()
-        assert found["valid_range"] == [0.0, np.inf]
+        assert found["valid_range"].dtype == np.float32
+        assert found["valid_range"].tolist() == [0.0, np.inf]
 
 
 def test_numbers_and_lists_of_numpy_are_attributes(tmp_path: Path) -> None:
@@ -401,19 +402,18 @@ def test_numbers_and_lists_of_numpy_are_attributes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (np.nan, r"attribute 'bad' is nan"),
-        ([1.0, np.inf], r"attribute 'bad' is inf"),
-        ({"deep": np.nan}, r"attribute 'bad'\['deep'\] is nan"),
         (np.datetime64("2026-11-25"), r"attribute 'bad' is a date or a time, 2026-11-25"),
         (np.array(["2026-11-25"], "M8[D]"), r"attribute 'bad' is a date or a time"),
-        (1 + 2j, r"attribute 'bad' is of type complex"),
-        (b"text", r"attribute 'bad' is of type bytes"),
+        (1 + 2j, r"attribute 'bad'.*JSON.*found complex128"),
+        (b"text", r"attribute 'bad'.*JSON.*found bytes of 4 B 'text'"),
+        ([1, "x", 2j], r"attribute 'bad' is a list of unlike values"),
         ({1, 2}, r"attribute 'bad' is of type set"),
         ({1: 2}, r"attribute 'bad' has the key 1"),
+        ({"deep": 1j}, r"attribute 'bad'\['deep'\] is of type complex"),
     ],
 )
 def test_other_attributes_are_refused_by_name(value: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(hs.InvalidError, match=rf"attributes must be JSON: {said}(.|\n)*hint: "):
+    with pytest.raises(hs.InvalidError, match=rf"{said}(.|\n)*hint: "):
         written(tmp_path / "a.zarr", np.zeros(3), attributes={"good": 1, "bad": value})
 
 

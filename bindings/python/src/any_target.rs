@@ -1,7 +1,7 @@
 //! What is open, and what groups and files of Zarr and HDF5 do each in their way.
 
 use hyperslab::binding::{Arrays, Unpublished};
-use hyperslab::{AttributeEdit, Error, File, FileStep, Map, Step, Store, Value};
+use hyperslab::{AttributeEdit, Attributes, Error, File, FileStep, Step, Store};
 
 /// A group of its own, a file of arrays or a group of it, or the step of either.
 #[derive(Clone)]
@@ -102,19 +102,14 @@ impl AnyTarget {
         self.either(|store| store.group(name).map(AnyTarget::Group), |file| file.group(name).map(AnyTarget::File))
     }
 
-    pub(crate) fn make_group(
-        &self,
-        name: &str,
-        attributes: &Map<String, Value>,
-        may_exist: bool,
-    ) -> Result<AnyTarget, Error> {
+    pub(crate) fn make_group(&self, name: &str, attributes: &Attributes, may_exist: bool) -> Result<AnyTarget, Error> {
         self.either(
             |store| store.make_group(name, attributes.clone(), may_exist).map(AnyTarget::Group),
             |file| file.make_group(name, attributes.clone(), may_exist).map(AnyTarget::File),
         )
     }
 
-    pub(crate) fn step(&self, name: &str, attributes: &Map<String, Value>, hooked: bool) -> Result<AnyTarget, Error> {
+    pub(crate) fn step(&self, name: &str, attributes: &Attributes, hooked: bool) -> Result<AnyTarget, Error> {
         self.either(
             |store| store.step(name, attributes.clone(), hooked).map(AnyTarget::Step),
             |file| file.step(name, attributes.clone(), hooked).map(AnyTarget::FileStep),
@@ -126,7 +121,7 @@ impl AnyTarget {
         self.either(Store::steps, |file| Ok(file.steps()))
     }
 
-    pub(crate) fn attributes(&self) -> Map<String, Value> {
+    pub(crate) fn attributes(&self) -> Attributes {
         match self {
             // Those of a step that is not published are nowhere else.
             AnyTarget::FileStep(step) => step.attributes(),

@@ -7,6 +7,7 @@
 mod allocator;
 mod any_target;
 mod arrays;
+mod attributes;
 mod calibration;
 mod comm;
 mod context;
@@ -35,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrays::Local>()?;
     module.add_function(wrap_pyfunction!(arrays::locals_of, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::attributes_in, module)?)?;
     module.add_class::<layout::Distribution>()?;
     module.add_class::<layout::Pieces>()?;
     module.add_class::<comm::Comm>()?;

@@ -1,12 +1,12 @@
 //! Keywords of Python's calls, as mappings that hold only those that are given, made into the options of the library.
 
 use crate::arrays::{Local, RawSection, element, locals, section};
+use crate::attributes::{RawAttributes, attributes_of};
 use crate::errors::raise_alone;
 use crate::layout::RawOwnership;
 use hyperslab::binding::{casting_named, codecs_named, exchange_named, limit_of, strategy_named};
 use hyperslab::{
-    ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Strategy, Value,
-    WriteOptions,
+    ArrayOptions, Codecs, Error, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Strategy, WriteOptions,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -146,21 +146,13 @@ WriteKeywords {
     /// As JSON.
     fill_value: String,
     dimension_names: Vec<Option<String>>,
-    /// As JSON.
-    attributes: String,
-    /// Of each array, where they differ: names of dimensions, and attributes as JSON.
-    each: Vec<(Option<Vec<Option<String>>>, Option<String>)>,
+    attributes: RawAttributes,
+    /// Of each array, where they differ: names of dimensions, and attributes.
+    each: Vec<(Option<Vec<Option<String>>>, Option<RawAttributes>)>,
     overwrite: bool,
     casting: String,
     strategy: String,
 }
-}
-
-pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
-    match serde_json::from_str(json) {
-        Ok(Value::Object(map)) => Ok(map),
-        _ => Err(PyValueError::new_err("attributes must be a mapping of names to JSON values")),
-    }
 }
 
 fn sections(each: Option<Vec<RawSection>>) -> Sections {
@@ -193,10 +185,10 @@ impl WriteKeywords {
         let no_json = |error| PyValueError::new_err(format!("the fill value is no JSON: {error}"));
         options.fill_value = fill.map_err(no_json)?;
         options.dimension_names = self.dimension_names;
-        options.attributes = self.attributes.as_deref().map(map).transpose()?.unwrap_or_default();
+        options.attributes = self.attributes.map(attributes_of).transpose()?.unwrap_or_default();
         for (names, attributes) in self.each.unwrap_or_default() {
             let mut one = ArrayOptions::default();
-            (one.dimension_names, one.attributes) = (names, attributes.as_deref().map(map).transpose()?);
+            (one.dimension_names, one.attributes) = (names, attributes.map(attributes_of).transpose()?);
             options.each.push(one);
         }
         options.overwrite = self.overwrite.unwrap_or_default();

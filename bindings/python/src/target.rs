@@ -2,21 +2,23 @@
 
 use crate::any_target::AnyTarget;
 use crate::arrays::{Local, element, locals};
+use crate::attributes::{RawAttributes, attributes_of, told};
 use crate::comm::{Comm, Report, Request};
 use crate::ending::{SharedTarget, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
 use crate::interrupts::{call, call_with, later, unless_of_a_handler, waiting};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
-use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
+use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords};
 use crate::plain::{Plain, PlainOpening};
 use hyperslab::binding::Arrays;
 use hyperslab::{
     ArrayWrite, AttributeEdit, Contents, ElementType, Error, File, FileArray, Hdf5Options, Info, Mode, NetcdfOptions,
-    NetcdfVersion, Order, ReadOptions, Store, Value, WriteOptions,
+    NetcdfVersion, Order, ReadOptions, Store, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::{MutexGuard, OnceLock, PoisonError};
 
@@ -138,15 +140,15 @@ impl Target {
     }
 }
 
-/// Type, shape, chunks, shards if there are any, dimension names; attributes, fill value and codecs as JSON.
-type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<u64>>, Option<Vec<Option<String>>>, String, String, String);
+/// Type, shape, chunks, shards if there are any, dimension names, attributes; fill value and codecs as JSON.
+type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<u64>>, Option<Vec<Option<String>>>, Py<PyBytes>, String, String);
 
-fn raw_info(info: Info) -> RawInfo {
+fn raw_info(py: Python<'_>, info: Info) -> RawInfo {
     let Info { shape, element, chunks, shards, dimension_names, attributes, fill_value, codecs } = info;
     // Of Zarr arrays nobody asks for a byte order.
     let plain = element == ElementType::native(element.kind) && !element.kind.is_opaque();
     let kind = if plain { element.kind.numpy_code().into() } else { element.numpy() };
-    let attributes = Value::Object(attributes).to_string();
+    let attributes = told(py, &attributes).unbind();
     (kind, shape, chunks, shards, dimension_names, attributes, fill_value.to_string(), codecs.to_string())
 }
 
@@ -346,25 +348,25 @@ impl Target {
         self.with_store(py, Store::consolidate)
     }
 
-    fn attributes(&self) -> PyResult<String> {
-        Ok(Value::Object(self.open()?.attributes()).to_string())
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(told(py, &self.open()?.attributes()))
     }
 
-    /// Kind, shape, chunks, shards, dimension names, attributes and fill value (as JSON) of an array.
+    /// Kind, shape, chunks, shards, dimension names, attributes, fill value and codecs of an array.
     fn info(&self, py: Python<'_>, name: Name) -> PyResult<RawInfo> {
-        self.with_local(py, |target| target.look_at(&name.0)).map(raw_info)
+        self.with_local(py, |target| target.look_at(&name.0)).map(|info| raw_info(py, info))
     }
 
     /// The same of several arrays, on all ranks.
     fn describe(&self, py: Python<'_>, names: Vec<Name>, doing: &str, fresh: bool) -> PyResult<Vec<RawInfo>> {
         let names: Vec<&str> = names.iter().map(|Name(name)| name.as_str()).collect();
         let found = self.with(py, |target| target.look_at_all(&names, doing, fresh))?;
-        Ok(found.into_iter().map(raw_info).collect())
+        Ok(found.into_iter().map(|info| raw_info(py, info)).collect())
     }
 
     /// What an array is that this rank is about to read alone.
     fn look_local(&self, py: Python<'_>, name: Name) -> PyResult<RawInfo> {
-        self.with_local(py, |target| target.look_at_settled(&name.0)).map(raw_info)
+        self.with_local(py, |target| target.look_at_settled(&name.0)).map(|info| raw_info(py, info))
     }
 
     /// Waits for all requests, raises what went wrong in those that nobody waited for, and `publishes` what is whole or not.
@@ -383,8 +385,15 @@ impl Target {
     }
 
     /// Begins a step of what is open above it.
-    fn begin_step(&self, py: Python<'_>, above: &Target, name: Name, attributes: &str, hooked: bool) -> PyResult<()> {
-        let attributes = map(attributes)?;
+    fn begin_step(
+        &self,
+        py: Python<'_>,
+        above: &Target,
+        name: Name,
+        attributes: RawAttributes,
+        hooked: bool,
+    ) -> PyResult<()> {
+        let attributes = attributes_of(attributes)?;
         let above = above.open()?;
         self.open_by(py, || above.step(&name.0, &attributes, hooked))?;
         if !hooked {
@@ -393,16 +402,16 @@ impl Target {
         Ok(())
     }
 
-    /// Changes attributes of an array, or of what is open where the name is empty; those that are set, as JSON.
+    /// Changes attributes of an array, or of what is open where the name is empty; with those that are set.
     fn edit_attributes(
         &self,
         py: Python<'_>,
         name: &str,
-        values: &str,
+        values: RawAttributes,
         removed: Vec<String>,
         clear: bool,
     ) -> PyResult<()> {
-        let edit = AttributeEdit { set: map(values)?, removed, clear };
+        let edit = AttributeEdit { set: attributes_of(values)?, removed, clear };
         let opened = self.open()?;
         call(py, || opened.edit_attributes(name, &edit))
     }
@@ -419,8 +428,8 @@ impl Target {
         self.with(py, |target| target.resize(name, &shape))
     }
 
-    fn make_group(&self, py: Python<'_>, name: &str, attributes: &str, may_exist: bool) -> PyResult<Target> {
-        let attributes = map(attributes)?;
+    fn make_group(&self, py: Python<'_>, name: &str, attributes: RawAttributes, may_exist: bool) -> PyResult<Target> {
+        let attributes = attributes_of(attributes)?;
         let opened = self.open()?;
         call(py, || opened.make_group(name, &attributes, may_exist)).map(Target::from)
     }
@@ -484,7 +493,7 @@ impl Target {
         })
     }
 
-    /// Opens a NetCDF classic file; of a new one, its version, the name of the dimension that grows, and attributes as JSON.
+    /// Opens a NetCDF classic file; of a new one, its version, the name of the dimension that grows, and attributes.
     fn open_netcdf(
         &self,
         py: Python<'_>,
@@ -492,17 +501,17 @@ impl Target {
         place: Place,
         mode_name: &str,
         keywords: OpenKeywords,
-        new: (Option<String>, Option<String>, String),
+        new: (Option<String>, Option<String>, RawAttributes),
     ) -> PyResult<()> {
         let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
-        let mut options = NetcdfOptions::default().attributes(map(&new.2)?);
+        let mut options = NetcdfOptions::default().attributes(attributes_of(new.2)?);
         let unknown = |name: &String| PyValueError::new_err(format!("there is no version '{name}' of NetCDF classic"));
         let version = new.0.as_ref().map(|name| NetcdfVersion::named(name).ok_or_else(|| unknown(name)));
         (options.version, options.unlimited) = (version.transpose()?, new.1);
         self.open_by(py, move || File::open_netcdf(&comm, place, mode, opening, options).map(AnyTarget::File))
     }
 
-    /// Attributes of a new file, as JSON, whether it is one of netCDF-4, and names of dimensions that may grow.
+    /// Attributes of a new file, whether it is one of netCDF-4, and names of dimensions that may grow.
     fn open_hdf5(
         &self,
         py: Python<'_>,
@@ -510,10 +519,10 @@ impl Target {
         place: Place,
         mode_name: &str,
         keywords: OpenKeywords,
-        new: (String, bool, Vec<String>),
+        new: (RawAttributes, bool, Vec<String>),
     ) -> PyResult<()> {
         let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
-        let options = Hdf5Options::default().attributes(map(&new.0)?).unlimited(new.2);
+        let options = Hdf5Options::default().attributes(attributes_of(new.0)?).unlimited(new.2);
         let options = if new.1 { options.netcdf() } else { options };
         self.open_by(py, move || File::open_hdf5(&comm, place, mode, opening, options).map(AnyTarget::File))
     }

@@ -10,7 +10,7 @@
 mod whole;
 
 use hyperslab_format::Error;
-use hyperslab_format::hdf5::{AttributeValue, Dataset, DatasetStorage, Datatype, Hdf5File, LinkTarget, ObjectKind};
+use hyperslab_format::hdf5::{Dataset, DatasetStorage, Datatype, Hdf5File, LinkTarget, ObjectKind, StoredValue};
 use serde_json::{Map, Value as Json, json};
 use whole::{InMemory, whole};
 
@@ -112,9 +112,12 @@ fn attributes(file: &Hdf5File, source: &InMemory, at: u64) -> Result<Json, Error
         all.push(match attribute {
             Ok(found) => {
                 let value = match &found.value {
-                    AttributeValue::Elements(bytes) => json!({"bytes": bytes}),
-                    AttributeValue::Texts(texts) => json!({"texts": texts}),
-                    AttributeValue::Lists(lists) => json!({"lists": lists}),
+                    StoredValue::Elements(bytes) => json!({"bytes": bytes}),
+                    StoredValue::Texts(texts) => {
+                        let texts: Vec<_> = texts.iter().map(|text| String::from_utf8_lossy(text)).collect();
+                        json!({"texts": texts})
+                    }
+                    StoredValue::Lists(lists) => json!({"lists": lists}),
                 };
                 json!({"name": name, "type": typed(&found.datatype), "shape": found.shape, "value": value})
             }

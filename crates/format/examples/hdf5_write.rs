@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "a tool for tests, which is no rank")]
 
 use hyperslab_format::hdf5::{
-    AttributeValue, ChunkPlace, Datatype, Filter, Hdf5Attribute, Hdf5Metadata, NewDataset, NewGroup, NewMember,
-    NewStorage, TextEnd,
+    ChunkPlace, Datatype, Filter, Hdf5Attribute, Hdf5Metadata, NewDataset, NewGroup, NewMember, NewStorage,
+    StoredValue, TextEnd,
 };
 use hyperslab_layout::ByteOrder;
 use std::fs;
@@ -29,7 +29,7 @@ fn text(name: &str, says: &str) -> Hdf5Attribute {
         name: name.into(),
         datatype: Datatype::VariableText { utf8: true },
         shape: Some(Vec::new()),
-        value: AttributeValue::Texts(vec![says.into()]),
+        value: StoredValue::Texts(vec![says.into()]),
     }
 }
 

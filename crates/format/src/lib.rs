@@ -9,6 +9,7 @@
 #[cfg(test)]
 extern crate self as hyperslab_format;
 
+pub mod attribute;
 mod base64;
 mod deflate;
 mod error;
@@ -20,7 +21,9 @@ pub mod npy;
 pub mod raw;
 mod shuffle;
 mod size;
+mod words;
 pub mod zarr;
 
 pub use error::Error;
 pub use size::NDIM_MAX;
+pub use words::from_text as json_from_text;

@@ -68,7 +68,12 @@ fn chunks_decode_to_the_values_written() {
     let mut chunks = 0;
     for (name, entry) in &expected() {
         let array = array(name);
-        assert_eq!(Some(&array.attributes), entry["attributes"].as_object(), "{name}");
+        let expected = entry["attributes"].to_string().replace("\"NaN\"", "NaN");
+        assert_eq!(
+            Value::Object(array.attributes.clone()),
+            hyperslab_format::json_from_text(&expected).unwrap(),
+            "{name}"
+        );
         let Some(key) = entry.get("key").and_then(Value::as_str) else { continue };
         assert_eq!(array.chunk_key(&vec![0; array.shape.len()]), key, "{name}");
         let stored = bytes(&format!("zarr/{name}/{key}"));

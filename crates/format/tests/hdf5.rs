@@ -6,8 +6,8 @@
 mod whole;
 
 use hyperslab_format::hdf5::{
-    AttributeValue, Chunk, ChunkIndex, Dataset, DatasetStorage, Datatype, Hdf5Attribute, Hdf5File, Link, LinkTarget,
-    ObjectKind,
+    Chunk, ChunkIndex, Dataset, DatasetStorage, Datatype, Hdf5Attribute, Hdf5File, Link, LinkTarget, ObjectKind,
+    StoredValue,
 };
 use std::io::Read;
 use std::path::Path;
@@ -112,15 +112,15 @@ fn attributes_are_read_and_one_that_is_not_hides_no_other() {
         assert_eq!(names, all, "{version}");
         let get = |name: &str| few.iter().find(|(known, _)| known == name).unwrap().1.clone();
         let value = |name: &str| get(name).unwrap().value;
-        assert_eq!(value("text"), AttributeValue::Texts(vec!["größe".into()]));
-        assert_eq!(value("texts"), AttributeValue::Texts(vec!["one".into(), String::new(), "three".into()]));
-        assert_eq!(value("fixed"), AttributeValue::Elements(b"abc".to_vec()));
-        assert_eq!(value("fixed_texts"), AttributeValue::Elements(b"ab\0cde".to_vec()));
-        assert_eq!(value("numbers"), AttributeValue::Elements(vec![0, 3, 0, 10, 0, 17, 0, 24]));
+        assert_eq!(value("text"), StoredValue::Texts(vec!["größe".into()]));
+        assert_eq!(value("texts"), StoredValue::Texts(vec![b"one".to_vec(), Vec::new(), b"three".to_vec()]));
+        assert_eq!(value("fixed"), StoredValue::Elements(b"abc".to_vec()));
+        assert_eq!(value("fixed_texts"), StoredValue::Elements(b"ab\0cde".to_vec()));
+        assert_eq!(value("numbers"), StoredValue::Elements(vec![0, 3, 0, 10, 0, 17, 0, 24]));
         assert_eq!(get("numbers").unwrap().shape, Some(vec![2, 2]));
-        assert_eq!((get("null").unwrap().shape, value("null")), (None, AttributeValue::Elements(vec![])));
-        assert_eq!(value("lists"), AttributeValue::Lists(vec![vec![1, 0, 2, 0, 3, 0], vec![]]));
-        assert_eq!(value("named"), AttributeValue::Elements(as_bytes(&[0, 1])));
+        assert_eq!((get("null").unwrap().shape, value("null")), (None, StoredValue::Elements(vec![])));
+        assert_eq!(value("lists"), StoredValue::Lists(vec![vec![1, 0, 2, 0, 3, 0], vec![]]));
+        assert_eq!(value("named"), StoredValue::Elements(as_bytes(&[0, 1])));
         assert_eq!(get("named").unwrap().datatype.element("named").unwrap().numpy(), "<i4");
         assert!(get("mixed").unwrap_err().contains("variable length"), "{version}");
         // Attributes that are counted come as they were made, others by name.
@@ -128,7 +128,7 @@ fn attributes_are_read_and_one_that_is_not_hides_no_other() {
         for (position, (name, one)) in many.iter().enumerate() {
             let number = if version == "latest" { 19 - position } else { position };
             assert_eq!(*name, format!("a{number:02}"), "{version}");
-            assert_eq!(one.clone().unwrap().value, AttributeValue::Elements((number as u32).to_le_bytes().to_vec()));
+            assert_eq!(one.clone().unwrap().value, StoredValue::Elements((number as u32).to_le_bytes().to_vec()));
         }
         assert_eq!(many.len(), 20);
         assert_eq!(file.kind_at(&source, find(&file, &source, "kind")).unwrap(), ObjectKind::Datatype);
@@ -291,7 +291,7 @@ fn user_blocks_move_all_addresses() {
         assert_eq!((file.base(), file.end()), (512, source.bytes.len() as u64));
         assert_eq!(elements(&file, &source, "d"), as_bytes(&numbers(5)));
         let text = file.attributes_at(&source, file.root()).unwrap().swap_remove(0).1.unwrap().value;
-        assert_eq!(text, AttributeValue::Texts(vec!["behind a user block".into()]));
+        assert_eq!(text, StoredValue::Texts(vec!["behind a user block".into()]));
         // Whatever it is that was cut off.
         for length in [source.bytes.len() - 1, 600, 520, 100, 0] {
             let cut = InMemory::new(source.bytes[..length].to_vec());
@@ -311,13 +311,13 @@ fn netcdf_files_are_read() {
         let found = attributes(&file, &source, "t");
         let get = |name: &str| found.iter().find(|(known, _)| known == name).unwrap().1.clone().unwrap();
         let units = match get("units").value {
-            AttributeValue::Texts(texts) => texts[0].clone(),
-            AttributeValue::Elements(bytes) => String::from_utf8(bytes).unwrap(),
+            StoredValue::Texts(texts) => String::from_utf8(texts[0].clone()).unwrap(),
+            StoredValue::Elements(bytes) => String::from_utf8(bytes).unwrap(),
             other => panic!("{other:?}"),
         };
         assert_eq!(units, "K", "{name}");
         // Each dimension of a variable refers to its scale.
-        let AttributeValue::Lists(scales) = get("DIMENSION_LIST").value else { panic!("{name}") };
+        let StoredValue::Lists(scales) = get("DIMENSION_LIST").value else { panic!("{name}") };
         let scale = u64::from_le_bytes(scales[1][..].try_into().unwrap()) + file.base();
         assert_eq!(scale, find(&file, &source, "x"), "{name}");
     }

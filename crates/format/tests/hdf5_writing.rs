@@ -1,11 +1,12 @@
 //! What is written is read back by the reader of this crate, which is tested with files of other libraries; h5py and netCDF4
 //! read it in the tests of Python.
 
-use hyperslab_format::Error;
+use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::{
     Chunk, ChunkPlace, DatasetStorage, Datatype, Dialect, Filter, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File,
     Hdf5Metadata, MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
 };
+use hyperslab_format::{Error, zarr};
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
 use std::cell::Cell;
 
@@ -49,7 +50,8 @@ fn dataset(name: &str, shape: &[u64], storage: NewStorage) -> NewDataset {
 }
 
 fn attributes(value: &serde_json::Value) -> Vec<Hdf5Attribute> {
-    Hdf5Attribute::of_map(value.as_object().unwrap(), None, Dialect::H5py).unwrap()
+    let all: Attributes = value.as_object().unwrap().clone().into_iter().collect();
+    Hdf5Attribute::of_values(&all, None, Dialect::H5py).unwrap()
 }
 
 #[test]
@@ -266,8 +268,8 @@ fn attributes_and_types_come_back() {
     let source = file(&root, 1000);
     let listing = Hdf5File::open(&source, "f").unwrap().listing(&source).unwrap();
     let shown = |attributes: &[Hdf5Attribute]| {
-        let each = attributes.iter().map(|one| (one.name.clone(), one.to_json().unwrap()));
-        serde_json::Value::Object(each.collect())
+        let each: Attributes = attributes.iter().map(|one| (one.name.clone(), one.to_value(Dialect::H5py))).collect();
+        serde_json::Value::Object(zarr::attributes_to_json(&each, None).unwrap())
     };
     assert_eq!(shown(&listing.attributes), said);
     assert_eq!(listing.groups.iter().map(|group| &*group.path).collect::<Vec<_>>(), ["inner"]);
@@ -338,8 +340,8 @@ fn what_has_no_place_is_refused() {
     assert!(refused(vec![chunked(&[4], &[1 << 30], 1)]).contains("2^32 - 1 B"));
     assert!(refused(vec![chunked(&[4], &[2], 3)]).contains("places for some of 2 chunks"));
     assert!(refused(vec![chunked(&[], &[], 1)]).contains("chunks of 1 to"));
-    let long = serde_json::json!({"long": "x".repeat(70_000)});
-    let attributes = Hdf5Attribute::of_map(long.as_object().unwrap(), None, Dialect::Netcdf).unwrap();
+    let long: Attributes = [("long", "x".repeat(70_000))].into_iter().collect();
+    let attributes = Hdf5Attribute::of_values(&long, None, Dialect::Netcdf).unwrap();
     let group = NewGroup { attributes, ..NewGroup::default() };
     assert!(Hdf5Metadata::check(&group).unwrap_err().to_string().contains("at most"), "too large an attribute");
 }

@@ -1,13 +1,13 @@
 //! Steps are visible whole or not at all; a restart begins with the last one.
 
-use hyperslab::{Comm, Dim, Distribution, Error, Map, Mode, OpenOptions, Store, WriteOptions};
+use hyperslab::{Attributes, Comm, Dim, Distribution, Error, Mode, OpenOptions, Store, WriteOptions};
 use std::path::{Path, PathBuf};
 
 fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
     let rows = Distribution::new(&[8, 2], &[4], &[Dim::Block, Dim::Whole])?;
     let store = Store::open(comm, path, Mode::UpdateOrCreate, OpenOptions::default())?;
     for number in 1..=3 {
-        let attributes: Map<_, _> = [("time".to_string(), (number as f64 / 2.0).into())].into_iter().collect();
+        let attributes: Attributes = [("time", number as f64 / 2.0)].into_iter().collect();
         let step = store.step(&format!("step_{number}"), attributes, false)?;
         step.group.write_values("u", &[number as f64; 4], &rows, &WriteOptions::default())?;
         step.publish()?;
@@ -16,7 +16,7 @@ fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
     let steps = store.steps()?;
     assert_eq!(steps, ["step_2", "step_3"]);
     let last = store.group(&steps[1])?;
-    assert_eq!(last.attributes()["time"], 1.5);
+    assert_eq!(last.attributes()["time"].as_f64(), Some(1.5));
     assert_eq!(last.read_values::<f64>("u", &rows)?, [3.0; 4]);
     store.close()
 }

@@ -7,7 +7,8 @@ use crate::request::Request;
 use crate::unready::Unready;
 use crate::zarr::{ArrayInfo, ArrayWrite, Store};
 use hyperslab_collective::{LocalArray, Report};
-use hyperslab_format::zarr::{AttributeEdit, Map, Value, fill_to_json};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
+use hyperslab_format::zarr::{Value, attributes_of_json, fill_to_json};
 use hyperslab_layout::ElementType;
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ pub struct Info {
     /// Names of its dimensions, where it has any.
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Its attributes.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// What elements are that nobody wrote, as JSON.
     pub fill_value: Value,
     /// How chunks become bytes, as the metadata of Zarr list it; an empty list where there are no codecs.
@@ -44,7 +45,7 @@ impl From<ArrayInfo> for Info {
             chunks,
             shards: metadata.codecs.shards.is_some().then_some(metadata.chunk_shape),
             dimension_names: metadata.dimension_names,
-            attributes: metadata.attributes,
+            attributes: attributes_of_json(metadata.attributes, Some(metadata.element)),
         }
     }
 }
@@ -106,7 +107,7 @@ trait Arrays for [Store File] {
     /// This rank's own, where storage is asked.
     fn groups(&self) -> Result<Vec<String>, Error>;
     /// Its attributes. Local.
-    fn attributes(&self) -> Map<String, Value>;
+    fn attributes(&self) -> Attributes;
     /// What an array is. Local.
     ///
     /// # Errors

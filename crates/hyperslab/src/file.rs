@@ -35,9 +35,9 @@ pub use form::{FileArray, StoredUnits, Unread};
 use form::{Form, Lasting, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
+use hyperslab_format::attribute::Attributes;
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
-use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::ElementType;
 use hyperslab_layout::tuple;
 use hyperslab_plan::{Stored, Transfer};
@@ -377,7 +377,7 @@ impl File {
     }
 
     /// Attributes of the file, or of the group of it that is open, where the format has any. Local.
-    pub fn attributes(&self) -> Map<String, Value> {
+    pub fn attributes(&self) -> Attributes {
         let inside = self.inside();
         match self.within.strip_suffix('/') {
             Some(group) => inside.form.group_attributes(group),

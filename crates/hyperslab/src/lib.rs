@@ -109,9 +109,13 @@ pub use file::step::FileStep;
 pub use file::{Contents, File, FileArray, StoredUnits, Unread};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, RunList, natural_chunks};
+pub use hyperslab_format::attribute::{
+    AttributeEdit, AttributeValue, Attributes, Elements, KeptValue, Texts, ValueType,
+};
+pub use hyperslab_format::json_from_text;
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;
 pub use hyperslab_format::raw::Order;
-pub use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value};
+pub use hyperslab_format::zarr::{Codecs, Map, Value};
 pub use hyperslab_layout::{
     ByteOrder, Casting, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request,
     mesh, schema_chunks,

@@ -7,7 +7,8 @@ use crate::said::{self, NOT_GIVEN, quoted, truth};
 use crate::selection::Sections;
 use crate::zarr::Mode;
 use hyperslab_collective::{Compared, Fields, LocalArray, Ownership};
-use hyperslab_format::zarr::{Codecs, Map, Value};
+use hyperslab_format::attribute::Attributes;
+use hyperslab_format::zarr::{Codecs, Value};
 use hyperslab_layout::{Casting, ElementType, tuple};
 use hyperslab_plan::{Exchange, Preference, Strategy};
 use hyperslab_world::{Fault, FaultKind};
@@ -143,7 +144,7 @@ pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
 /// What is said of each array, as text.
 fn said_of(each: &[ArrayOptions]) -> String {
     let one = |one: &ArrayOptions| {
-        let attributes = one.attributes.clone().map(|attributes| said::value(&Value::Object(attributes)));
+        let attributes = one.attributes.as_ref().map(said::all_attributes);
         format!("{} {}", some_of(&one.dimension_names, |name| quoted(name)), attributes.unwrap_or_default())
     };
     each.iter().map(one).collect::<Vec<_>>().join("; ")
@@ -204,7 +205,7 @@ pub struct ArrayOptions {
     /// Names of its dimensions; those that hold for all when not given.
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Its attributes; those that hold for all when not given.
-    pub attributes: Option<Map<String, Value>>,
+    pub attributes: Option<Attributes>,
 }
 
 impl ArrayOptions {
@@ -212,7 +213,7 @@ impl ArrayOptions {
         /// With these names of dimensions.
         dimension_names: Vec<Option<String>> = Some(dimension_names);
         /// With these attributes.
-        attributes: Map<String, Value> = Some(attributes);
+        attributes: Attributes = Some(attributes);
     }
 }
 
@@ -261,7 +262,7 @@ pub struct WriteOptions {
     /// Names of the dimensions.
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Attributes.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// The same of each array of a call that makes several, in their order, in place of what holds for all; or nothing.
     pub each: Vec<ArrayOptions>,
     /// All that is said of each array of a call that makes several, in their order, in place of the above; or nothing. Made by
@@ -287,7 +288,7 @@ impl Default for WriteOptions {
             maxshape: None,
             fill_value: None,
             dimension_names: None,
-            attributes: Map::new(),
+            attributes: Attributes::new(),
             each: Vec::new(),
             apart: Vec::new(),
             overwrite: false,
@@ -316,7 +317,7 @@ impl WriteOptions {
         /// With these names of dimensions.
         dimension_names: Vec<Option<String>> = Some(dimension_names);
         /// With these attributes.
-        attributes: Map<String, Value> = attributes;
+        attributes: Attributes = attributes;
         /// With these of each array.
         each: Vec<ArrayOptions> = each;
         /// In place of arrays of the same names.
@@ -334,7 +335,7 @@ impl WriteOptions {
     }
 
     /// Attributes of one of the arrays.
-    pub(crate) fn attributes_of(&self, number: usize) -> &Map<String, Value> {
+    pub(crate) fn attributes_of(&self, number: usize) -> &Attributes {
         self.each.get(number).and_then(|one| one.attributes.as_ref()).unwrap_or(&self.of(number).attributes)
     }
 
@@ -429,7 +430,7 @@ impl WriteOptions {
     pub(crate) fn check_for_netcdf(&self) -> Result<(), Fault> {
         let variable = self.but(|one| {
             (one.fill_value, one.dimension_names) = (None, None);
-            one.attributes = Map::new();
+            one.attributes = Attributes::new();
             one.each = Vec::new();
         });
         variable.check_for_file()

@@ -1,7 +1,8 @@
 //! Values in messages, as they are written in Python.
 
 use hyperslab_collective::Fields;
-use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value};
+use hyperslab_format::attribute::{AttributeEdit, Attributes, shown, shown_plain};
+use hyperslab_format::zarr::{Codecs, Value};
 use std::fmt::Display;
 
 /// What an option is that a rank leaves out.
@@ -19,22 +20,18 @@ pub(crate) fn truth(value: bool) -> &'static str {
 
 /// A number, text, list or mapping.
 pub(crate) fn value(value: &Value) -> String {
-    match value {
-        Value::Null => "None".into(),
-        Value::Bool(yes) => truth(*yes).into(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => quoted(text),
-        Value::Array(items) => format!("[{}]", items.iter().map(self::value).collect::<Vec<_>>().join(", ")),
-        Value::Object(members) => {
-            let member = |(name, of): (&String, &Value)| format!("'{name}': {}", self::value(of));
-            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(", "))
-        }
-    }
+    shown_plain(value)
 }
 
 /// Attributes of something, one by one, so that those are named which differ between ranks.
-pub(crate) fn attributes(given: &Map<String, Value>, of: &str) -> Fields {
-    given.iter().map(|(name, of_name)| (format!("attribute '{name}'{of}"), value(of_name))).collect()
+pub(crate) fn attributes(given: &Attributes, of: &str) -> Fields {
+    given.iter().map(|(name, value)| (format!("attribute '{name}'{of}"), shown(value))).collect()
+}
+
+/// The same in one text.
+pub(crate) fn all_attributes(given: &Attributes) -> String {
+    let each = given.iter().map(|(name, value)| format!("'{name}': {}", shown(value)));
+    format!("{{{}}}", each.collect::<Vec<_>>().join(", "))
 }
 
 /// What becomes of attributes, so that ranks say the same.

@@ -37,9 +37,8 @@ use crate::unfinished::Unfinished;
 use hyperslab_collective::attempts::{Attempts, Home};
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{LocalArray, Ownership};
-use hyperslab_format::zarr::{
-    ArrayMetadata, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
-};
+use hyperslab_format::attribute::Attributes;
+use hyperslab_format::zarr::{ArrayMetadata, GroupMetadata, METADATA_KEY, NodeType, consolidated, node_type};
 use hyperslab_layout::{Distribution, ElementType};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
@@ -167,7 +166,7 @@ pub struct Store {
     passed_over: Vec<String>,
     above: Vec<String>,
     /// Shared by all who have the group open here.
-    attributes: Arc<Mutex<Map<String, Value>>>,
+    attributes: Arc<Mutex<Attributes>>,
     known: known::Known,
     listing: Listing,
     /// This rank's own way to read it.
@@ -332,11 +331,11 @@ impl Store {
     }
 
     /// Attributes of the group.
-    pub fn attributes(&self) -> Map<String, Value> {
+    pub fn attributes(&self) -> Attributes {
         self.lock_attributes().clone()
     }
 
-    fn lock_attributes(&self) -> MutexGuard<'_, Map<String, Value>> {
+    fn lock_attributes(&self) -> MutexGuard<'_, Attributes> {
         self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

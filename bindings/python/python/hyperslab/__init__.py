@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab._core import __version__
 from hyperslab.array import Array
-from hyperslab.attributes import Attributes
+from hyperslab.attributes import Attributes, Empty, Kept
 from hyperslab.batch import Batch
 from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
@@ -68,6 +68,7 @@ __all__ = [
     "DisagreementError",
     "Distribution",
     "ElementMap",
+    "Empty",
     "Error",
     "ExistsError",
     "Explanation",
@@ -76,6 +77,7 @@ __all__ = [
     "Hdf5File",
     "InterruptedError",
     "InvalidError",
+    "Kept",
     "Machine",
     "MemoryPath",
     "MemoryStore",

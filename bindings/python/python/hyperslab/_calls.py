@@ -13,7 +13,7 @@ from hyperslab import _core
 from hyperslab._local import describe, describe_all, describe_each
 from hyperslab._log import again, called, listener
 from hyperslab._printing import legible
-from hyperslab._scalars import fill_json, json_of
+from hyperslab._scalars import fill_json
 from hyperslab._signals import travels
 from hyperslab._types import type_code, type_of
 from hyperslab._values import unfit
@@ -43,7 +43,6 @@ __all__ = [
     "held",
     "holding",
     "is_known",
-    "json_of",
     "local_extents",
     "progress",
     "run",

@@ -1,13 +1,16 @@
-"""What was read from metadata: dicts and lists that compare and print as others do, and cannot be changed.
+"""What was read from metadata: dicts and lists that print as others do, compare whole, and cannot be changed.
 
 A change would reach neither the store nor the next reader, so it is an error instead of nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
-__all__ = ["frozen"]
+import numpy as np
+
+__all__ = ["frozen", "same"]
 
 
 def _refuse(self: Any, *_arguments: Any, **_named: Any) -> NoReturn:
@@ -23,6 +26,14 @@ class _Dict(dict[str, Any]):
     """A dict that cannot be changed; its copies can."""
 
     __slots__ = ()
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, dict) and same(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -64,7 +75,7 @@ class _List(list[Any]):
 
 
 def frozen(value: Any) -> Any:
-    """The same value, as JSON has it, whose dicts and lists cannot be changed."""
+    """The same value, whose dicts and lists cannot be changed; its arrays cannot be, either."""
     if isinstance(value, dict):
         return _Dict({key: frozen(item) for key, item in value.items()})
     if isinstance(value, list):
@@ -73,4 +84,16 @@ def frozen(value: Any) -> Any:
 
 
 def _thawed(value: Any) -> Any:
-    return value.copy() if isinstance(value, (_Dict, _List)) else value
+    return value.copy() if isinstance(value, (_Dict, _List, np.ndarray)) else value
+
+
+def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two mappings have the same values; arrays are the same if all of their elements are."""
+    return one.keys() == other.keys() and all(_equal(value, other[name]) for name, value in one.items())
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        one, other = np.asarray(one), np.asarray(other)
+        return one is other or (one.shape == other.shape and bool((one == other).all()))
+    return one is other or bool(one == other)

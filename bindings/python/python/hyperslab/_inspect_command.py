@@ -154,6 +154,10 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist() if value.dtype.names is None else [str(each) for each in value.ravel()])
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
     if isinstance(value, np.generic):
         # Dates have no numbers that people know, and structured values have fields.
         return str(value) if value.dtype.kind in "mMV" else _plain(value.item())

@@ -15,7 +15,6 @@ from hyperslab._calls import (
     calling,
     fill_json,
     held,
-    json_of,
     local_extents,
     plain,
     run,
@@ -37,6 +36,7 @@ from hyperslab._parts import (
     sections_in,
     spread_of,
 )
+from hyperslab._typed import raw_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
@@ -71,10 +71,6 @@ class Moving(_core.Context):
     def path(self) -> str:
         """Absolute path, or name in memory."""
         return self._core.path()
-
-    @staticmethod
-    def _attributes_json(attributes: Mapping[str, Any] | None) -> str:
-        return json_of(attributes)
 
     def _info(self, name: str) -> ArrayInfo:
         """What an array is, as this rank finds it in storage. Local."""
@@ -250,9 +246,7 @@ class Moving(_core.Context):
         if dtype is not None:
             given["dtype"] = type_code(dtype)
         if any(names is not None or attrs is not None for _, names, attrs in parts.values()):
-            given["each"] = [
-                (names, None if attrs is None else self._attributes_json(attrs)) for _, names, attrs in parts.values()
-            ]
+            given["each"] = [(names, None if attrs is None else raw_of(attrs)) for _, names, attrs in parts.values()]
         return asks, given
 
     def _say_new(self, given: _core._WriteKeywords, options: _options.WriteOptions, asks: Sequence[_core._Ask]) -> None:
@@ -270,7 +264,7 @@ class Moving(_core.Context):
             "maxshape": maxshape_of(options.get("maxshape")),
             "fill_value": fill_json(options.get("fill_value")),
             "dimension_names": None if names is None else list(names),
-            "attributes": None if attributes is None else self._attributes_json(attributes),
+            "attributes": None if attributes is None else raw_of(attributes),
             "overwrite": bool(options.get("overwrite")),
             "strategy": options.get("strategy"),
         }

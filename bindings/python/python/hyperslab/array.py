@@ -16,8 +16,9 @@ from hyperslab import _core, _options
 from hyperslab._calls import Casting, Ownership, SectionLike, type_of
 from hyperslab._frozen import frozen
 from hyperslab._printing import legible
-from hyperslab._scalars import attributes_of, fill_of
+from hyperslab._scalars import fill_of
 from hyperslab._selecting import read_selected
+from hyperslab._typed import attributes_of
 from hyperslab.attributes import Attributes
 from hyperslab.pieces import Boxes
 from hyperslab.requests import Request
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Array", "ArrayInfo", "RawInfo", "info_of"]
 
-#: Kind, shape, chunks, shards, names of dimensions, attributes, fill value and codecs as JSON.
-RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[int] | None, list[str | None] | None, str, str, str]"
+#: Kind, shape, chunks, shards, names of dimensions, attributes; fill value and codecs as JSON.
+RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[int] | None, list[str | None] | None, bytes, str, str]"
 
 #: What is said of an array is kept for others that are alike, if it is no longer than this.
 KEPT_TEXT = 4096
@@ -56,10 +57,10 @@ class ArrayInfo:
 
 def info_of(raw: RawInfo) -> ArrayInfo:
     """What the core tells of an array."""
-    kind, shape, chunks, shards, names, *texts = raw
+    kind, shape, chunks, shards, names, *told = raw
     in_shards = None if shards is None else tuple(shards)
-    made = _info if sum(map(len, texts)) <= KEPT_TEXT else _info.__wrapped__
-    return made(kind, tuple(shape), tuple(chunks), in_shards, None if names is None else tuple(names), *texts)
+    made = _info if sum(map(len, told)) <= KEPT_TEXT else _info.__wrapped__
+    return made(kind, tuple(shape), tuple(chunks), in_shards, None if names is None else tuple(names), *told)
 
 
 @lru_cache(maxsize=64)
@@ -69,11 +70,13 @@ def _info(
     chunks: tuple[int, ...],
     shards: tuple[int, ...] | None,
     names: tuple[str | None, ...] | None,
-    *texts: str,
+    attributes: bytes,
+    fill: str,
+    codecs: str,
 ) -> ArrayInfo:
     """Nothing of it can be changed, and of thousands of arrays in a store nearly all are alike."""
-    dtype, (attributes, fill, codecs) = type_of(kind), texts
-    said, filled = frozen(attributes_of(attributes, dtype)), fill_of(fill, dtype)
+    dtype = type_of(kind)
+    said, filled = frozen(attributes_of(attributes)), fill_of(fill, dtype)
     return ArrayInfo(shape, dtype, chunks, shards, names, said, filled, frozen(json.loads(codecs)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from hyperslab._calls import calling, end, give_up, run
 from hyperslab._frozen import frozen
 from hyperslab._moving import Moving, Report
 from hyperslab._printing import legible
+from hyperslab._typed import attributes_of, raw_of
 from hyperslab.array import Array
 from hyperslab.attributes import Attributes
 from hyperslab.errors import NotFoundError
@@ -84,7 +84,7 @@ class Group(Moving, Mapping[str, Array]):
         # Parsed once for each change: who goes through thousands asks for each of them.
         changes, known = self._changes.count, self._known_attributes
         if known is None or known[0] != changes:
-            known = self._known_attributes = changes, frozen(json.loads(self._core.attributes()))
+            known = self._known_attributes = changes, frozen(attributes_of(self._core.attributes()))
         else:
             _core.check_open(self._core)
         return known[1]
@@ -95,7 +95,7 @@ class Group(Moving, Mapping[str, Array]):
         def change(set_to: Mapping[str, Any], removed: list[str], *, replace: bool) -> None:
             what = f"change attributes of {repr(name) + ' in ' if name else ''}'{self.path}'"
             with calling(self._comm, what):
-                self._core.edit_attributes(name, self._attributes_json(set_to), removed, replace)
+                self._core.edit_attributes(name, raw_of(set_to), removed, replace)
             self._changes.count += 1
 
         return Attributes(read, change)
@@ -191,7 +191,7 @@ class Group(Moving, Mapping[str, Array]):
         (4,)
         """
         with calling(self._comm, f"make group {name!r} in '{self.path}'"):
-            core = self._core.make_group(name, self._attributes_json(attributes), bool(exist_ok))
+            core = self._core.make_group(name, raw_of(attributes), bool(exist_ok))
             return self._inner(core)
 
     @_options.keywords(_options.CreateOptions)
@@ -367,7 +367,7 @@ class Group(Moving, Mapping[str, Array]):
         core, what = _core.Target(), f"step {name!r} of '{self.path}'"
         try:
             with calling(self._comm, what):
-                core.begin_step(self._core, name, self._attributes_json(attributes), before_publish is not None)
+                core.begin_step(self._core, name, raw_of(attributes), before_publish is not None)
             return self._inner_step(core, before_publish)
         except BaseException as error:
             give_up(core, self._comm, what, error)

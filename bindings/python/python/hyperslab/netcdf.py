@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from hyperslab._calls import end, json_of
-from hyperslab._scalars import TYPED
+from hyperslab._calls import end
 from hyperslab.group import Group
 
 __all__ = ["NetcdfFile"]
@@ -23,10 +19,6 @@ class FileGroup(Group):
 
     def _consolidated_above(self) -> list[str]:
         return []
-
-    @staticmethod
-    def _attributes_json(attributes: Mapping[str, Any] | None) -> str:
-        return json_of(attributes, TYPED)
 
     def close(self) -> None:
         """Finish the file, when all its requests are over; a new one becomes durable and visible whole. Collective."""

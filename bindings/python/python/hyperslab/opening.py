@@ -8,11 +8,12 @@ from os import PathLike, fspath
 from typing import Any, Literal, NamedTuple
 
 from hyperslab import _core
-from hyperslab._calls import calling, give_up, json_of
+from hyperslab._calls import calling, give_up
 from hyperslab._launch import LEFT_OUT, joined
 from hyperslab._log import noted
 from hyperslab._paths import local_path, refuse_other_formats
 from hyperslab._printing import warn
+from hyperslab._typed import raw_of
 from hyperslab._values import unfit
 from hyperslab.errors import InvalidError
 from hyperslab.group import Group
@@ -64,7 +65,7 @@ def _open_netcdf(this: Opening) -> Group:
     if new.unlimited is not None and not isinstance(new.unlimited, str):
         raise unfit("unlimited", "the name of a dimension", new.unlimited)
     version = None if new.format in (None, "netcdf3") else new.format
-    said = (version, new.unlimited, json_of(new.attributes))
+    said = (version, new.unlimited, raw_of(new.attributes))
     this.core.open_netcdf(this.comm, this.place, this.mode, this.given, said)
     return NetcdfFile(this.core, this.comm)
 
@@ -83,7 +84,7 @@ def _hdf5(this: Opening, *, netcdf: bool) -> Group:
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise unfit("unlimited", "the name of a dimension, or several", new.unlimited)
     unlimited = [*names]
-    said = (json_of(new.attributes), netcdf, unlimited)
+    said = (raw_of(new.attributes), netcdf, unlimited)
     this.core.open_hdf5(this.comm, this.place, this.mode, this.given, said)
     return Hdf5File(this.core, this.comm)
 

@@ -1,15 +1,19 @@
-//! Attributes as JSON, which is how users give and get them.
+//! Attributes as HDF5 stores them, of typed values, and the reverse.
 
-use super::content::{AttributeValue, Hdf5Attribute};
+use super::content::{Hdf5Attribute, StoredValue};
 use super::datatype::{Datatype, TextEnd};
+use crate::attribute::{
+    AttributeValue, Attributes, Elements, KeptValue, PlainKind, Texts, ValueType, plain_values, shown, typed,
+};
 use crate::error::{Context, Error, excerpt};
-use crate::zarr::{fill_from_json, fill_to_json};
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
-use serde_json::{Map, Value as Json};
 
 /// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Attribute Conventions").
 const TYPED_AS_VARIABLE: [&str; 7] =
     ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "flag_values", "flag_masks"];
+
+/// That which must have it.
+const FILL: &str = "_FillValue";
 
 /// Attributes by which netCDF-4 and HDF5 tell what a dimension is, and that say nothing to users.
 pub const OF_DIMENSIONS: [&str; 8] = [
@@ -23,32 +27,44 @@ pub const OF_DIMENSIONS: [&str; 8] = [
     "_NCProperties",
 ];
 
-/// For whom attributes are written.
+/// For whom attributes are written and read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
-    /// As h5py does it: text has variable length, truth values are an enumeration.
+    /// As h5py does it: text has variable length, bytes a fixed one, truth values are an enumeration.
     H5py,
-    /// As netCDF-C does it: one text has a fixed length, and truth values are bytes.
+    /// As netCDF-C does it: one text has a fixed length, one number is no list of one, and nothing else is there.
     Netcdf,
 }
 
+impl Dialect {
+    fn name(self) -> &'static str {
+        match self {
+            Dialect::H5py => "HDF5",
+            Dialect::Netcdf => "netCDF-4",
+        }
+    }
+}
+
+/// What an attribute becomes.
+type StoredAttribute = (Datatype, Option<Vec<u64>>, StoredValue);
+
 impl Hdf5Attribute {
-    /// The attributes that a mapping gives, of a dataset of these elements if of one. Whole numbers are `int64`, others `float64`;
-    /// lists have one type. Those that by convention have the type of their dataset get it where they fit.
+    /// The attributes that these values are, of a dataset of these elements if of one. Of plain values, whole numbers are `int64`,
+    /// others `float64`, and those that by convention have the type of their dataset get it where they fit.
     ///
     /// # Errors
-    /// When there is no place for a value: a nested mapping, a list of nothing, or of unlike things.
-    pub fn of_map(
-        map: &Map<String, Json>,
+    /// When there is no place for a value: a nested mapping, a list of unlike things, a text with a zero, a reference.
+    pub fn of_values(
+        attributes: &Attributes,
         dataset: Option<ElementType>,
         dialect: Dialect,
     ) -> Result<Vec<Hdf5Attribute>, Error> {
-        map.iter().map(|(name, value)| Hdf5Attribute::of_json(name, value, dataset, dialect)).collect()
+        attributes.iter().map(|(name, value)| Hdf5Attribute::of_value(name, value, dataset, dialect)).collect()
     }
 
-    fn of_json(
+    fn of_value(
         name: &str,
-        value: &Json,
+        value: &AttributeValue,
         dataset: Option<ElementType>,
         dialect: Dialect,
     ) -> Result<Hdf5Attribute, Error> {
@@ -59,158 +75,278 @@ impl Hdf5Attribute {
         if OF_DIMENSIONS.contains(&name) {
             return Err(context.invalid("a name that HDF5 does not keep for dimensions", name));
         }
-        let (values, shape) = match value {
-            Json::Array(values) => (values.as_slice(), vec![values.len() as u64]),
-            one => (std::slice::from_ref(one), Vec::new()),
-        };
-        let typed = dataset.filter(|_| TYPED_AS_VARIABLE.contains(&name)).and_then(|element| of_type(element, values));
-        let found = typed.or_else(|| texts(values, &shape, dialect)).or_else(|| of_usual_type(values, dialect));
-        let (datatype, value) = found.filter(|_| !values.is_empty()).ok_or_else(|| {
-            let found = excerpt(&value.to_string());
-            let error = context.invalid("a text, a number, a truth value, or a list of one of these", found);
-            error.with_hint("HDF5 attributes have no mappings; give each value a name of its own")
-        })?;
-        Ok(Hdf5Attribute { name: name.into(), datatype, shape: Some(shape), value })
+        let making = AttributeDraft { name, value, dialect, dataset };
+        let (datatype, shape, value) = making.made()?;
+        Ok(Hdf5Attribute { name: name.into(), datatype, shape, value })
     }
 
-    /// The same as JSON: a text, a number, a truth value, or a list, of rows where there are several dimensions. `None` where JSON
-    /// has no words for it, such as references.
-    pub fn to_json(&self) -> Option<Json> {
-        let each: Vec<Json> = match (&self.value, &self.datatype) {
-            (AttributeValue::Texts(texts), _) => texts.iter().map(|text| Json::from(text.as_str())).collect(),
-            (AttributeValue::Lists(_), _) => return None,
-            (AttributeValue::Elements(bytes), Datatype::Text { bytes: each, end, .. }) => {
-                bytes.chunks_exact((*each).max(1) as usize).map(|one| Json::from(trimmed(one, *end))).collect()
-            }
-            (AttributeValue::Elements(bytes), datatype) => {
-                let element = datatype.element(&self.name).ok().filter(|element| !element.kind.is_opaque())?;
-                let one = |one: &[u8]| fill_to_json(element.kind, &native(one, element)).unwrap_or(Json::Null);
-                bytes.chunks_exact(element.bytes() as usize).map(one).collect()
-            }
+    /// The value that it is to readers of this kind.
+    pub fn to_value(&self, dialect: Dialect) -> AttributeValue {
+        let (mut datatype, mut shape) = (&self.datatype, self.shape.clone());
+        while let Datatype::Array { shape: inner, base } = datatype {
+            shape.iter_mut().for_each(|shape| shape.extend(inner.iter().map(|extent| u64::from(*extent))));
+            datatype = base;
+        }
+        let is_netcdf = dialect == Dialect::Netcdf;
+        let shape = match shape {
+            None if is_netcdf => Some(vec![0]),
+            Some(shape) if is_netcdf && shape == [1] => Some(Vec::new()),
+            shape => shape,
         };
-        let shape = self.shape.as_ref()?;
-        Some(rows(each, shape))
-    }
-}
-
-/// A list of lists, as deep as there are dimensions.
-fn rows(mut each: Vec<Json>, shape: &[u64]) -> Json {
-    match shape {
-        [] => each.pop().unwrap_or(Json::Null),
-        [_] => Json::Array(each),
-        [_, inner @ ..] => {
-            let length = inner.iter().product::<u64>().max(1) as usize;
-            Json::Array(each.chunks(length).map(|some| rows(some.to_vec(), inner)).collect())
+        let kept = |what: &str, shape| AttributeValue::Kept(KeptValue { what: what.into(), shape });
+        match (&self.value, datatype) {
+            (StoredValue::Texts(each), _) => texts(each.clone(), shape, dialect),
+            (StoredValue::Lists(_), _) => kept("lists of variable length", shape),
+            (StoredValue::Elements(bytes), &Datatype::Text { bytes: each, end, utf8 }) => {
+                fixed(bytes, (each, end, utf8), shape, dialect)
+            }
+            (StoredValue::Elements(bytes), datatype) => match value_type(datatype) {
+                Ok(of) => match Elements::new(of, shape.clone(), bytes.clone()) {
+                    Some(elements) => AttributeValue::Elements(elements),
+                    None => kept("elements that do not fill their shape", shape),
+                },
+                Err(what) => kept(&what, shape),
+            },
         }
     }
+
+    /// One text, if it is that.
+    pub(super) fn as_text(&self) -> Option<String> {
+        self.to_value(Dialect::Netcdf).as_text().map(String::from)
+    }
+
+    /// One integer, if it is that.
+    pub(super) fn as_i64(&self) -> Option<i64> {
+        self.to_value(Dialect::Netcdf).as_i64()
+    }
+
+    /// Integers, if it is that.
+    pub(super) fn as_integers(&self) -> Option<Vec<i64>> {
+        let AttributeValue::Elements(elements) = self.to_value(Dialect::H5py) else { return None };
+        plain_values(&elements)?.as_array()?.iter().map(serde_json::Value::as_i64).collect()
+    }
+
+    /// One of which this is all that can be said.
+    pub(super) fn unread(name: String, what: &str) -> Hdf5Attribute {
+        let datatype = Datatype::Unsupported { bytes: 1, what: what.into() };
+        Hdf5Attribute { name, datatype, shape: Some(vec![0]), value: StoredValue::Elements(Vec::new()) }
+    }
 }
 
-/// Text without what fills it up.
-fn trimmed(bytes: &[u8], end: TextEnd) -> String {
-    let bytes = match end {
-        TextEnd::Terminated | TextEnd::Zeros => bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
-        TextEnd::Spaces => bytes.trim_ascii_end(),
+/// The type of values whose elements are so, or what they are instead.
+fn value_type(datatype: &Datatype) -> Result<ValueType, String> {
+    let unsigned = |bytes: u32, order: ByteOrder| {
+        let kind = match bytes {
+            1 => Kind::UInt8,
+            2 => Kind::UInt16,
+            4 => Kind::UInt32,
+            8 => Kind::UInt64,
+            _ => Kind::opaque(bytes),
+        };
+        ValueType::Element(ElementType { kind, order })
     };
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Numbers of this type, where all values are such.
-fn of_type(element: ElementType, values: &[Json]) -> Option<(Datatype, AttributeValue)> {
-    let datatype = Datatype::of_element(element, "").ok().filter(|_| !element.kind.is_opaque())?;
-    let each = values.iter().map(|value| fill_from_json(element.kind, value, "").ok().map(|one| native(&one, element)));
-    Some((datatype, AttributeValue::Elements(each.collect::<Option<Vec<_>>>()?.concat())))
-}
-
-fn of_usual_type(values: &[Json], dialect: Dialect) -> Option<(Datatype, AttributeValue)> {
-    let truth = if dialect == Dialect::H5py { Kind::Bool } else { Kind::Int8 };
-    let kind = match values {
-        _ if values.iter().all(Json::is_boolean) => truth,
-        _ if values.iter().all(Json::is_i64) => Kind::Int64,
-        _ if values.iter().all(Json::is_u64) => Kind::UInt64,
-        _ if values.iter().all(Json::is_number) => Kind::Float64,
-        _ => return None,
-    };
-    let numbers: Vec<Json> =
-        values.iter().map(|value| value.as_bool().map_or(value.clone(), |is| u8::from(is).into())).collect();
-    let values = if kind == Kind::Int8 { &numbers } else { values };
-    of_type(ElementType { kind, order: ByteOrder::Little }, values)
-}
-
-fn texts(values: &[Json], shape: &[u64], dialect: Dialect) -> Option<(Datatype, AttributeValue)> {
-    let texts = values.iter().map(|value| value.as_str().map(String::from)).collect::<Option<Vec<_>>>()?;
-    let fixed = texts.first().filter(|text| shape.is_empty() && dialect == Dialect::Netcdf && !text.is_empty());
-    Some(match fixed {
-        Some(text) => {
-            let (bytes, utf8) = (text.len() as u32, !text.is_ascii());
-            (
-                Datatype::Text { bytes, end: TextEnd::Terminated, utf8 },
-                AttributeValue::Elements(text.clone().into_bytes()),
-            )
-        }
-        None => (Datatype::VariableText { utf8: true }, AttributeValue::Texts(texts)),
+    let element = |datatype: &Datatype| datatype.element("").map_err(|error| error.found().to_string());
+    Ok(match datatype {
+        Datatype::Bits { bytes, order } => unsigned(*bytes, *order),
+        Datatype::Enumeration { base, members } => match element(datatype)? {
+            truth if truth.kind == Kind::Bool => ValueType::Element(truth),
+            _ => ValueType::Enumeration(element(base)?, members.clone()),
+        },
+        Datatype::ObjectReference => return Err("references to objects".into()),
+        Datatype::RegionReference => return Err("references to regions of datasets".into()),
+        other => ValueType::Element(element(other)?),
     })
 }
 
-/// One element in the order of this machine, of one in the order of the type, or the reverse.
-fn native(one: &[u8], element: ElementType) -> Vec<u8> {
-    let mut one = one.to_vec();
-    if element.order != ByteOrder::NATIVE {
-        one.chunks_exact_mut(element.kind.swap_bytes().max(1) as usize).for_each(<[u8]>::reverse);
+/// Texts of variable length, or what netCDF has as one.
+fn texts(mut each: Vec<Vec<u8>>, shape: Option<Vec<u64>>, dialect: Dialect) -> AttributeValue {
+    if shape.as_ref().is_some_and(Vec::is_empty) {
+        return AttributeValue::text(each.pop().unwrap_or_default());
     }
-    one
+    let strings = || each.iter().map(|text| std::str::from_utf8(text).ok()).collect::<Option<Vec<_>>>();
+    match strings().filter(|_| dialect == Dialect::Netcdf && shape.as_ref().is_some_and(|shape| shape.len() == 1)) {
+        Some(strings) => strings.into(),
+        None => AttributeValue::Texts(Texts { shape, texts: each }),
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Texts of a fixed length. What NumPy calls bytes are those of no character set that zeros fill up; others are texts where they
+/// are UTF-8.
+fn fixed(
+    bytes: &[u8],
+    (length, end, utf8): (u32, TextEnd, bool),
+    shape: Option<Vec<u64>>,
+    dialect: Dialect,
+) -> AttributeValue {
+    let each: Vec<&[u8]> = bytes.chunks_exact(length.max(1) as usize).map(|one| trimmed(one, end)).collect();
+    let is_text = (dialect == Dialect::Netcdf || utf8 || end != TextEnd::Zeros)
+        && each.iter().all(|one| std::str::from_utf8(one).is_ok());
+    if is_text {
+        return texts(each.into_iter().map(<[u8]>::to_vec).collect(), shape, dialect);
+    }
+    let filled = each.into_iter().flat_map(|one| {
+        let mut one = one.to_vec();
+        one.resize(length as usize, 0);
+        one
+    });
+    let bytes = filled.collect();
+    AttributeValue::Elements(Elements { of: ValueType::Bytes(length), shape, bytes })
+}
 
-    #[test]
-    fn attributes_come_back() {
-        let map = serde_json::json!({
-            "title": "Ä trial", "empty": "", "n": -3, "big": u64::MAX, "x": 0.5, "is": true,
-            "list": [1, 2, 3], "reals": [1, 2.5], "names": ["a", "", "ccc"], "bits": [true, false],
-        });
-        let Json::Object(map) = map else { unreachable!() };
-        for dialect in [Dialect::H5py, Dialect::Netcdf] {
-            for attribute in Hdf5Attribute::of_map(&map, None, dialect).unwrap() {
-                let found = attribute.to_json().unwrap();
-                let expected = match &map[&attribute.name] {
-                    Json::Bool(is) if dialect == Dialect::Netcdf => Json::from(u8::from(*is)),
-                    Json::Array(each) if dialect == Dialect::Netcdf && each[0].is_boolean() => {
-                        serde_json::json!([1, 0])
+/// Text without what fills it up.
+fn trimmed(bytes: &[u8], end: TextEnd) -> &[u8] {
+    let without = |last: u8| &bytes[..bytes.iter().rposition(|byte| *byte != last).map_or(0, |at| at + 1)];
+    match end {
+        TextEnd::Terminated => bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
+        TextEnd::Zeros => without(0),
+        TextEnd::Spaces => without(b' '),
+    }
+}
+
+/// An attribute that is being made.
+struct AttributeDraft<'a> {
+    name: &'a str,
+    value: &'a AttributeValue,
+    dialect: Dialect,
+    dataset: Option<ElementType>,
+}
+
+impl AttributeDraft<'_> {
+    fn is_netcdf(&self) -> bool {
+        self.dialect == Dialect::Netcdf
+    }
+
+    fn refused(&self, hint: &str) -> Error {
+        let context = Context::new("store the attribute", self.name);
+        let kinds = match self.dialect {
+            Dialect::H5py => "a text, a number, a truth value, bytes, a record, or an array of one of these",
+            Dialect::Netcdf => "a text, an integer, a float32 or float64, or a list of one of these",
+        };
+        let expected = format!("what {} has attributes of: {kinds}", self.dialect.name());
+        context.invalid(expected, excerpt(&shown(self.value))).with_hint(hint)
+    }
+
+    fn made(&self) -> Result<StoredAttribute, Error> {
+        let (datatype, shape, value) = match self.value {
+            AttributeValue::Plain(value) => {
+                let (array, kind) = typed(value).ok_or_else(|| {
+                    self.refused("HDF5 attributes have no mappings; give each value a name of its own")
+                })?;
+                let of_dataset = self.dataset.filter(|_| TYPED_AS_VARIABLE.contains(&self.name));
+                let as_dataset = of_dataset.and_then(|element| array.elements(element));
+                match as_dataset {
+                    Some(elements) => self.elements(&elements)?,
+                    None if kind == PlainKind::Text => {
+                        self.texts(array.texts().map(|text| text.as_bytes().to_vec()).collect(), Some(array.shape))?
                     }
-                    Json::Array(each) if each[0] == 1 && each.len() == 2 => serde_json::json!([1.0, 2.5]),
-                    other => other.clone(),
-                };
-                assert_eq!(found, expected, "{}", attribute.name);
+                    None => {
+                        let element = ElementType { kind: usual(kind), order: ByteOrder::Little };
+                        let elements = array.elements(element).ok_or_else(|| self.refused("give it a NumPy type"))?;
+                        self.elements(&elements)?
+                    }
+                }
+            }
+            AttributeValue::Elements(elements) => match self.as_fill(elements)? {
+                Some(elements) => self.elements(&elements)?,
+                None => self.elements(elements)?,
+            },
+            AttributeValue::Texts(Texts { shape, texts }) => self.texts(texts.clone(), shape.clone())?,
+            AttributeValue::Kept(_) => {
+                return Err(self.refused("it can only stay where it is; leave it out of what is written"));
+            }
+        };
+        if self.is_netcdf() && shape.as_ref().is_some_and(|shape| shape.len() > 1) {
+            return Err(self.refused("netCDF attributes have one dimension; give array.ravel(), or write an array"));
+        }
+        // To netCDF, no value is no shape.
+        let shape = shape.filter(|shape| !(self.is_netcdf() && shape.contains(&0)));
+        Ok((datatype, shape, value))
+    }
+
+    /// A fill value of netCDF in the type of its variable, where it has another one.
+    fn as_fill(&self, elements: &Elements) -> Result<Option<Elements>, Error> {
+        let Some(element) = self.dataset.filter(|_| self.is_netcdf() && self.name == FILL) else { return Ok(None) };
+        if elements.of == ValueType::Element(element) {
+            return Ok(None);
+        }
+        let plain = plain_values(elements);
+        let found = plain.as_ref().and_then(typed).and_then(|(array, _)| array.elements(element));
+        found.map(Some).ok_or_else(|| self.refused(&format!("_FillValue is of the type of its variable, {element}")))
+    }
+
+    fn elements(&self, elements: &Elements) -> Result<StoredAttribute, Error> {
+        let Elements { of, shape, bytes } = elements;
+        let stored = |datatype| Ok((datatype, shape.clone(), StoredValue::Elements(bytes.clone())));
+        if self.is_netcdf() {
+            if shape.is_none() {
+                return Err(self.refused("leave it out, or give an array of no elements"));
+            }
+            return match of {
+                ValueType::Element(element) if is_of_netcdf(element.kind) => {
+                    stored(Datatype::of_element(*element, "")?)
+                }
+                ValueType::Bytes(_) if shape.as_ref().is_some_and(Vec::is_empty) => {
+                    self.texts(vec![self.without_zeros(bytes)?.to_vec()], shape.clone())
+                }
+                _ => Err(self.refused("give a number of another type, such as int8 for a truth value, or a text")),
+            };
+        }
+        match of {
+            ValueType::Element(element) => {
+                let no_type = |error: Error| self.refused(error.hint().unwrap_or("give it another NumPy type"));
+                stored(Datatype::of_element(*element, self.name).map_err(no_type)?)
+            }
+            ValueType::Bytes(length) => {
+                if shape.as_ref().is_some_and(Vec::is_empty) {
+                    self.without_zeros(bytes)?;
+                }
+                stored(Datatype::Text { bytes: *length, end: TextEnd::Zeros, utf8: false })
+            }
+            ValueType::Enumeration(element, members) => {
+                let base = Box::new(Datatype::of_element(*element, self.name)?);
+                stored(Datatype::Enumeration { base, members: members.clone() })
             }
         }
     }
 
-    #[test]
-    fn fill_values_have_the_type_of_their_dataset() {
-        let Json::Object(map) = serde_json::json!({"_FillValue": "NaN", "valid_range": [0, 1]}) else { unreachable!() };
-        let element = ElementType { kind: Kind::Float32, order: ByteOrder::Big };
-        for attribute in Hdf5Attribute::of_map(&map, Some(element), Dialect::Netcdf).unwrap() {
-            assert_eq!(attribute.datatype, Datatype::Float { bytes: 4, order: ByteOrder::Big });
-            assert_eq!(
-                attribute.to_json().unwrap(),
-                if attribute.shape == Some(vec![]) { "NaN".into() } else { serde_json::json!([0.0, 1.0]) }
-            );
+    /// The bytes, none of which is a zero that would be taken for what fills them up.
+    fn without_zeros<'b>(&self, bytes: &'b [u8]) -> Result<&'b [u8], Error> {
+        match bytes {
+            [0] => Ok(&[]),
+            [.., 0] => Err(self.refused("zeros at the end are not kept; give np.void(value), or an array of uint8")),
+            bytes if self.is_netcdf() && bytes.contains(&0) => Err(self.refused("give an array of uint8")),
+            bytes => Ok(bytes),
         }
     }
 
-    #[test]
-    fn what_has_no_place_is_refused() {
-        for value in [
-            serde_json::json!({"a": {}}),
-            serde_json::json!({"a": []}),
-            serde_json::json!({"a": [1, "x"]}),
-            serde_json::json!({"CLASS": "x"}),
-            serde_json::json!({"": 1}),
-        ] {
-            let Json::Object(map) = value else { unreachable!() };
-            assert!(Hdf5Attribute::of_map(&map, None, Dialect::H5py).unwrap_err().is_invalid(), "{map:?}");
+    fn texts(&self, texts: Vec<Vec<u8>>, shape: Option<Vec<u64>>) -> Result<StoredAttribute, Error> {
+        if texts.iter().any(|text| text.contains(&0)) {
+            return Err(self.refused("a text ends with its first zero; give an array of uint8"));
+        }
+        let utf8 = texts.iter().all(|text| std::str::from_utf8(text).is_ok());
+        match texts.as_slice() {
+            [text] if self.is_netcdf() && shape.as_ref().is_some_and(Vec::is_empty) => {
+                let (mut text, utf8) = (text.clone(), utf8 && !text.is_ascii());
+                text.resize(text.len().max(1), 0);
+                let datatype = Datatype::Text { bytes: text.len() as u32, end: TextEnd::Terminated, utf8 };
+                Ok((datatype, shape, StoredValue::Elements(text)))
+            }
+            _ => Ok((Datatype::VariableText { utf8 }, shape, StoredValue::Texts(texts))),
         }
     }
+}
+
+/// The type of plain numbers.
+fn usual(kind: PlainKind) -> Kind {
+    match kind {
+        PlainKind::Truth => Kind::Bool,
+        PlainKind::Integer(_, most) if most > i128::from(i64::MAX) => Kind::UInt64,
+        PlainKind::Integer(..) => Kind::Int64,
+        PlainKind::Real | PlainKind::Text => Kind::Float64,
+    }
+}
+
+/// Whether netCDF has numbers of this kind.
+fn is_of_netcdf(kind: Kind) -> bool {
+    kind.is_integer() || matches!(kind, Kind::Float32 | Kind::Float64)
 }

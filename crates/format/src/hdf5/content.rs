@@ -45,13 +45,13 @@ pub enum LinkTarget {
     Unknown(u8),
 }
 
-/// What an attribute or a fill value is.
+/// What an attribute is, as it is stored.
 #[derive(Clone, PartialEq, Debug)]
-pub enum AttributeValue {
+pub enum StoredValue {
     /// Elements behind each other, as they are stored.
     Elements(Vec<u8>),
-    /// Strings of variable length.
-    Texts(Vec<String>),
+    /// Strings of variable length, perhaps in other encodings than UTF-8.
+    Texts(Vec<Vec<u8>>),
     /// Lists of variable length, each with the stored bytes of its elements.
     Lists(Vec<Vec<u8>>),
 }
@@ -66,7 +66,7 @@ pub struct Hdf5Attribute {
     /// Its shape: `[]` for one element, `None` where it has no elements at all (a null dataspace).
     pub shape: Option<Vec<u64>>,
     /// Its elements.
-    pub value: AttributeValue,
+    pub value: StoredValue,
 }
 
 /// A step of the filter pipeline, in the order of encoding.

@@ -1,6 +1,6 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
-use super::content::{AttributeValue, Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource};
+use super::content::{Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource, StoredValue};
 use super::pipeline::Pipeline;
 use super::reading::{GlobalHeaps, Hdf5File, ObjectKind};
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
@@ -19,7 +19,7 @@ pub struct ListedDataset {
     pub path: String,
     /// The dataset, where its elements can be read.
     pub dataset: Result<Dataset, Error>,
-    /// Its attributes, as far as they can be read.
+    /// Its attributes; of those that cannot be read, what they are.
     pub attributes: Vec<Hdf5Attribute>,
     /// Names of its dimensions, where netCDF-4 gives it any.
     pub dimensions: Option<Vec<Option<String>>>,
@@ -30,7 +30,7 @@ pub struct ListedDataset {
 pub struct ListedGroup {
     /// Its path from the root, without a `/` in front.
     pub path: String,
-    /// Its attributes, as far as they can be read.
+    /// Its attributes; of those that cannot be read, what they are.
     pub attributes: Vec<Hdf5Attribute>,
 }
 
@@ -78,11 +78,11 @@ impl Hdf5File {
         at: u64,
         heaps: &Rc<RefCell<GlobalHeaps>>,
     ) -> Result<Vec<Hdf5Attribute>, Error> {
-        Ok(self
-            .attributes_sharing(source, at, heaps)?
-            .into_iter()
-            .filter_map(|(_, attribute)| attribute.ok())
-            .collect())
+        let each = self.attributes_sharing(source, at, heaps)?.into_iter().filter_map(|(name, attribute)| {
+            let unread = |error: Error| Hdf5Attribute::unread(name.clone(), error.found());
+            if name.is_empty() { attribute.ok() } else { Some(attribute.unwrap_or_else(unread)) }
+        });
+        Ok(each.collect())
     }
 }
 
@@ -180,11 +180,11 @@ impl FoundDataset {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        self.attribute(name)?.to_json()?.as_str().map(String::from)
+        self.attribute(name)?.as_text()
     }
 
     fn number(&self, name: &str) -> Option<i64> {
-        self.attribute(name)?.to_json()?.as_i64()
+        self.attribute(name)?.as_i64()
     }
 
     fn is_scale(&self) -> bool {
@@ -208,7 +208,7 @@ impl FoundDataset {
 
     fn dimensions(&self, file: &Hdf5File, scales: &Scales) -> Option<Vec<Option<String>>> {
         let ndim = self.dataset.as_ref().ok()?.shape.as_ref()?.len();
-        if let Some(AttributeValue::Lists(lists)) = self.attribute("DIMENSION_LIST").map(|attribute| &attribute.value) {
+        if let Some(StoredValue::Lists(lists)) = self.attribute("DIMENSION_LIST").map(|attribute| &attribute.value) {
             let name = |list: &Vec<u8>| {
                 let at = u64::from_le_bytes(*list.first_chunk::<8>()?).checked_add(file.base())?;
                 scales.names.get(&at).cloned()
@@ -218,11 +218,9 @@ impl FoundDataset {
         if !self.is_scale() {
             return None;
         }
-        let numbers = self.attribute("_Netcdf4Coordinates").and_then(Hdf5Attribute::to_json);
-        match numbers.as_ref().and_then(|numbers| numbers.as_array()) {
+        match self.attribute("_Netcdf4Coordinates").and_then(Hdf5Attribute::as_integers) {
             Some(numbers) if numbers.len() == ndim => {
-                let name = |number: &serde_json::Value| scales.by_number.get(&number.as_i64()?).cloned();
-                Some(numbers.iter().map(name).collect())
+                Some(numbers.iter().map(|number| scales.by_number.get(number).cloned()).collect())
             }
             _ if ndim == 1 => Some(vec![Some(self.name())]),
             _ => None,

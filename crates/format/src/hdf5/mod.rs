@@ -27,7 +27,7 @@ mod writing;
 pub use attributes::{Dialect, OF_DIMENSIONS};
 pub use changing::ChangedDataset;
 pub use content::{
-    AttributeValue, Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, MetadataSource,
+    Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, MetadataSource, StoredValue,
 };
 pub use datatype::{CompoundField, Datatype, TextEnd};
 pub use editing::{Hdf5Change, Hdf5Edit};

@@ -5,9 +5,9 @@ use super::names::check_name;
 use super::policy::{PAGE_BYTES, ROOM_BYTES, ROOM_BYTES_MAX, ROOM_PART};
 use super::types::{Type, Version};
 use super::{Dimension, FILL_VALUE, NetcdfHeader, Variable, padded};
+use crate::attribute::{Attributes, shown};
 use crate::error::{Context, Error, excerpt};
 use hyperslab_layout::{Kind, tuple};
-use serde_json::{Map, Value};
 use std::collections::HashSet;
 
 /// A variable to add.
@@ -22,7 +22,7 @@ pub struct NewVariable<'a> {
     /// Names of its dimensions; where one has none, it is called by its extent, as `dim_64`.
     pub dimension_names: Option<&'a [Option<String>]>,
     /// Its attributes.
-    pub attributes: &'a Map<String, Value>,
+    pub attributes: &'a Attributes,
     /// What elements are that nobody wrote: one, in native byte order.
     pub fill: Option<&'a [u8]>,
 }
@@ -102,11 +102,11 @@ impl NetcdfHeader {
             })
         })?;
         let dimensions = self.dimensions_of(new, unlimited, context)?;
-        let mut attributes = Attribute::of_map(new.attributes, Some(kind))?;
+        let mut attributes = Attribute::of_values(new.attributes, Some(kind))?;
         let unfit =
             |attribute: &&Attribute| attribute.name == FILL_VALUE && (attribute.kind, attribute.count()) != (kind, 1);
         if let Some(unfit) = attributes.iter().find(unfit) {
-            let found = excerpt(&unfit.to_json().to_string());
+            let found = excerpt(&shown(&unfit.to_value()));
             return Err(context.invalid(format!("one {} as {FILL_VALUE}", kind.name()), found));
         }
         if let Some(fill) = new.fill {
@@ -220,9 +220,13 @@ impl NetcdfHeader {
                 return Ok(());
             }
             let newer = self.variables.iter().find(|v| v.kind.since() > asked);
-            let found = newer.map_or("an attribute of 64-bit integers".into(), |v| {
-                format!("'{}' of type {}", excerpt(&v.name), v.kind.name())
-            });
+            let attribute = attributes().find(|attribute| attribute.since() > asked);
+            let of_attribute =
+                |a: &Attribute| format!("the attribute '{}', {}", excerpt(&a.name), excerpt(&shown(&a.to_value())));
+            let found = match newer {
+                Some(v) => format!("'{}' of type {}", excerpt(&v.name), v.kind.name()),
+                None => attribute.map(of_attribute).unwrap_or_default(),
+            };
             let error = Context::new("write the NetCDF version", asked.name()).unsupported("types that it has", found);
             return Err(error
                 .with_hint("open the new file with format='NETCDF3_64BIT_DATA', or write with a dtype such as int32"));

@@ -3,10 +3,11 @@
 use super::FILL_VALUE;
 use super::names::check_name;
 use super::types::{Type, Version};
+use crate::attribute::{
+    AttributeValue, Attributes, Elements, PlainKind, Texts, ValueType, in_order, plain_values, shown, typed,
+};
 use crate::error::{Context, Error, excerpt};
-use crate::zarr::{fill_from_json, fill_to_json};
-use hyperslab_layout::Kind;
-use serde_json::{Map, Value};
+use hyperslab_layout::{ByteOrder, ElementType};
 
 /// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Attribute
 /// Conventions", and CF 2.5.1 and 3.5).
@@ -41,50 +42,73 @@ impl Attribute {
         self.bytes.len() as u64 / self.kind.bytes()
     }
 
-    /// The attributes that a mapping gives, of a variable of this type if of one. Texts are text; whole numbers `int`, or
-    /// `int64` where they are larger; others `double`; lists of numbers have as many values. Those that by convention have the
-    /// type of their variable get it where they fit.
+    /// The attributes that these values are, of a variable of this type if of one. Of plain values, whole numbers are `int`, or
+    /// `int64` where they are larger; others `double`; and those that by convention have the type of their variable get it where
+    /// they fit.
     ///
     /// # Errors
-    /// When the format has no place for a value: a nested mapping, a truth value, a list of texts.
-    pub fn of_map(map: &Map<String, Value>, variable: Option<Type>) -> Result<Vec<Attribute>, Error> {
-        map.iter().map(|(name, value)| Attribute::of_json(name, value, variable)).collect()
+    /// When the format has no place for a value: a nested mapping, a truth value, a list of texts, a text with a zero.
+    pub fn of_values(attributes: &Attributes, variable: Option<Type>) -> Result<Vec<Attribute>, Error> {
+        attributes.iter().map(|(name, value)| Attribute::of_value(name, value, variable)).collect()
     }
 
-    fn of_json(name: &str, value: &Value, variable: Option<Type>) -> Result<Attribute, Error> {
+    fn of_value(name: &str, value: &AttributeValue, variable: Option<Type>) -> Result<Attribute, Error> {
         check_name(name)?;
-        let context = Context::new("store the attribute", name);
-        let as_variable = variable.filter(|_| TYPED_AS_VARIABLE.contains(&name));
-        let real = as_variable.filter(|kind| matches!(kind, Type::Float | Type::Double));
-        // JSON has no other words for them.
-        let odd = |text: &str| matches!(text, "NaN" | "Infinity" | "-Infinity") && real.is_some();
-        if let Some(text) = value.as_str().filter(|text| !odd(text)) {
-            return Ok(Attribute::of_bytes(name.into(), Type::Char, text.as_bytes().to_vec()));
-        }
-        let values = match value {
-            Value::Array(values) => values.as_slice(),
-            one => std::slice::from_ref(one),
+        let refused = |hint: &str| {
+            let expected = "what NetCDF has attributes of: a text, a number, or a list of numbers";
+            let error = Context::new("store the attribute", name).invalid(expected, excerpt(&shown(value)));
+            error.with_hint(hint)
         };
-        let is_number = |value: &Value| value.is_number() || value.as_str().is_some_and(odd);
-        if values.is_empty() || !values.iter().all(is_number) {
-            let found = excerpt(&value.to_string());
-            let error = context.invalid("a text, a number, or a list of numbers", found);
-            return Err(
-                error.with_hint("store truth values as numbers, and mappings and lists of strings in one string")
-            );
-        }
-        let whole = |limit: i64| values.iter().all(|v| v.as_i64().is_some_and(|v| (-limit - 1..=limit).contains(&v)));
-        let positive = values.iter().all(Value::is_u64);
-        let usual = [
-            (Type::Int, whole(i64::from(i32::MAX))),
-            (Type::Int64, whole(i64::MAX)),
-            (Type::UInt64, positive),
-            (Type::Double, true),
-        ];
-        let kinds = as_variable.into_iter().chain(usual.into_iter().filter(|(_, fits)| *fits).map(|(kind, _)| kind));
-        let found = kinds.into_iter().find_map(|kind| Some((kind, bytes_of(kind, values, name)?)));
-        let (kind, bytes) = found.ok_or_else(|| context.invalid("numbers of one type", excerpt(&value.to_string())))?;
-        Ok(Attribute::of_bytes(name.into(), kind, bytes))
+        let text = |text: &[u8]| match text {
+            text if text.contains(&0) => Err(refused("a text ends with its first zero; give an array of int8")),
+            text => Ok(Attribute::of_bytes(name.into(), Type::Char, text.to_vec())),
+        };
+        let elements = match value {
+            AttributeValue::Plain(value) => {
+                if let Some(given) = value.as_str() {
+                    return text(given.as_bytes());
+                }
+                let found = typed(value).filter(|(_, kind)| !matches!(kind, PlainKind::Truth | PlainKind::Text));
+                let nested = "store truth values as numbers, and mappings and lists of strings in one string";
+                let (array, kind) = found.ok_or_else(|| refused(nested))?;
+                let of_variable = variable.filter(|_| TYPED_AS_VARIABLE.contains(&name));
+                let as_variable = of_variable.and_then(|of| array.elements(of.element()));
+                let found = as_variable.or_else(|| array.elements(usual(kind).element()));
+                found.ok_or_else(|| refused("give it a NumPy type"))?
+            }
+            AttributeValue::Elements(elements) => match (&elements.of, elements.shape.as_deref()) {
+                (ValueType::Bytes(_), Some([])) => {
+                    let end = if elements.bytes == [0] { 0 } else { elements.bytes.len() };
+                    return text(&elements.bytes[..end]);
+                }
+                _ => elements.clone(),
+            },
+            AttributeValue::Texts(Texts { shape, texts }) => match (shape.as_deref(), texts.as_slice()) {
+                (Some([]), [one]) => return text(one),
+                _ => return Err(refused("store lists of strings in one string")),
+            },
+            AttributeValue::Kept(_) => {
+                return Err(refused("it can only stay where it is; leave it out of what is written"));
+            }
+        };
+        let Some([] | [_]) = elements.shape.as_deref() else {
+            return Err(refused("give array.ravel(), or write an array"));
+        };
+        let must_be = variable.filter(|of| name == FILL_VALUE && elements.of.element() != Some(of.element()));
+        let elements = match must_be {
+            None => elements,
+            Some(of) => {
+                let plain = plain_values(&elements);
+                let found = plain.as_ref().and_then(typed).and_then(|(array, _)| array.elements(of.element()));
+                found.ok_or_else(|| refused(&format!("_FillValue is of the type of its variable, {}", of.name())))?
+            }
+        };
+        let ValueType::Element(element) = elements.of else { return Err(refused("store it as numbers, or as a text")) };
+        let kind = Type::of(element.kind)
+            .ok_or_else(|| refused("give a number of another type, such as int8 for a truth value"))?;
+        let kind = variable.filter(|of| must_be.is_some() && of.kind() == kind.kind()).unwrap_or(kind);
+        let each = elements.each().flat_map(|one| in_order(&in_order(one, element), kind.element()));
+        Ok(Attribute::of_bytes(name.into(), kind, each.collect()))
     }
 
     /// The attribute that says what was never written of a variable: one element, in native byte order.
@@ -92,17 +116,26 @@ impl Attribute {
         Attribute::of_bytes(FILL_VALUE.into(), kind, big(native, kind.bytes()))
     }
 
-    /// The same as JSON: a text, a number, or a list. Floats that JSON has no words for are the texts `NaN`, `Infinity` and
-    /// `-Infinity`; bytes that are no UTF-8 are replaced.
-    pub fn to_json(&self) -> Value {
+    /// Its value: a text without the zeros that Fortran programs end it with, or bytes where it is not UTF-8; one number, or an
+    /// array of them.
+    pub fn to_value(&self) -> AttributeValue {
         if self.kind == Type::Char {
-            let text = String::from_utf8_lossy(&self.bytes);
-            // Fortran programs end texts with a zero.
-            return text.trim_end_matches('\0').into();
+            let end = self.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+            let text = &self.bytes[..end];
+            return match std::str::from_utf8(text) {
+                Ok(text) => text.into(),
+                Err(_) => AttributeValue::Elements(Elements {
+                    of: ValueType::Bytes(end as u32),
+                    shape: Some(Vec::new()),
+                    bytes: text.to_vec(),
+                }),
+            };
         }
+        let native = ElementType { kind: self.kind.kind(), order: ByteOrder::NATIVE };
         let each = self.bytes.chunks_exact(self.kind.bytes() as usize);
-        let mut values = each.map(|one| json_of(self.kind.kind(), one)).collect::<Vec<_>>();
-        if values.len() == 1 { values.remove(0) } else { Value::Array(values) }
+        let bytes: Vec<u8> = each.flat_map(|one| in_order(one, self.kind.element())).collect();
+        let shape = if self.count() == 1 { Vec::new() } else { vec![self.count()] };
+        AttributeValue::Elements(Elements { of: ValueType::Element(native), shape: Some(shape), bytes })
     }
 
     /// The first version that has values of this type.
@@ -111,15 +144,14 @@ impl Attribute {
     }
 }
 
-/// A value as JSON, of its big-endian bytes.
-pub(super) fn json_of(kind: Kind, one: &[u8]) -> Value {
-    fill_to_json(kind, &big(one, kind.bytes())).unwrap_or(Value::Null)
-}
-
-/// Values as big-endian bytes, where all fit the type.
-fn bytes_of(kind: Type, values: &[Value], name: &str) -> Option<Vec<u8>> {
-    let each = values.iter().map(|value| fill_from_json(kind.kind(), value, name).ok());
-    Some(each.collect::<Option<Vec<_>>>()?.iter().flat_map(|one| big(one, kind.bytes())).collect())
+/// The type of plain numbers.
+fn usual(kind: PlainKind) -> Type {
+    match kind {
+        PlainKind::Integer(least, most) if i32::try_from(least).is_ok() && i32::try_from(most).is_ok() => Type::Int,
+        PlainKind::Integer(_, most) if most > i128::from(i64::MAX) => Type::UInt64,
+        PlainKind::Integer(..) => Type::Int64,
+        _ => Type::Double,
+    }
 }
 
 /// Big-endian of native bytes, or the reverse.

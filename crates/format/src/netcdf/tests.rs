@@ -1,11 +1,12 @@
 //! Headers: what they say, where variables lie, and what is refused.
 
 use super::{Attribute, NetcdfHeader, NewVariable, Type, Version};
+use crate::attribute::Attributes;
 use hyperslab_layout::Kind;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+static NOTHING: LazyLock<Attributes> = LazyLock::new(Attributes::new);
 
 fn new<'a>(name: &'a str, shape: &'a [u64], kind: Kind, names: Option<&'a [Option<String>]>) -> NewVariable<'a> {
     NewVariable { name, shape, kind, dimension_names: names, attributes: &NOTHING, fill: None }
@@ -15,9 +16,9 @@ fn names(names: &[&str]) -> Vec<Option<String>> {
     names.iter().map(|name| Some((*name).into())).collect()
 }
 
-fn map(value: Value) -> Map<String, Value> {
+fn map(value: Value) -> Attributes {
     match value {
-        Value::Object(map) => map,
+        Value::Object(map) => map.into_iter().collect(),
         _ => unreachable!("only objects are given"),
     }
 }
@@ -89,7 +90,7 @@ fn records_are_padded_unless_there_is_one_slab_in_them() {
 fn what_was_built_is_what_is_parsed() {
     let attributes =
         map(json!({ "s": "text", "i": 7, "l": [1, 2, 3], "r": [0.5, 2], "big": 1_u64 << 40, "empty": "" }));
-    let given = Attribute::of_map(&attributes, None).unwrap();
+    let given = Attribute::of_values(&attributes, None).unwrap();
     for version in Version::ALL {
         let kept: Vec<Attribute> = given.iter().filter(|one| one.since() <= version).cloned().collect();
         let mut header = NetcdfHeader::new(version, kept);
@@ -166,9 +167,9 @@ fn what_has_no_place_is_refused_and_nothing_is_added() {
 #[test]
 fn attributes_without_a_place_are_refused() {
     for wrong in
-        [json!({ "a": true }), json!({ "a": {} }), json!({ "a": ["x"] }), json!({ "a": null }), json!({ "a": [] })]
+        [json!({ "a": true }), json!({ "a": {} }), json!({ "a": ["x"] }), json!({ "a": null }), json!({ "a": "\0" })]
     {
-        let error = Attribute::of_map(&map(wrong), None).unwrap_err();
+        let error = Attribute::of_values(&map(wrong), None).unwrap_err();
         assert!(error.is_invalid() && error.object() == "a", "{error}");
     }
 }
@@ -191,7 +192,8 @@ fn the_number_of_records_may_be_open() {
 /// allocated.
 #[test]
 fn damaged_headers_are_errors() {
-    let mut header = NetcdfHeader::new(Version::Data64, Attribute::of_map(&map(json!({ "s": [1, 2] })), None).unwrap());
+    let mut header =
+        NetcdfHeader::new(Version::Data64, Attribute::of_values(&map(json!({ "s": [1, 2] })), None).unwrap());
     let t = names(&["t", "x"]);
     let both = [new("a", &[3, 3], Kind::Int16, Some(&t)), new("b", &[3], Kind::UInt64, Some(&t[..1]))];
     header.add(&both, Some("t"), None).unwrap();

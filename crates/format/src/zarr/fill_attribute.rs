@@ -2,9 +2,11 @@
 
 use super::fill::{fill_from_json, fill_to_json};
 use super::json::text;
+use crate::attribute::{AttributeValue, Elements, number_of};
 use crate::base64;
 use crate::error::{Context, Error};
-use hyperslab_layout::Kind;
+use crate::words::odd_number;
+use hyperslab_layout::{ElementType, Kind};
 use serde_json::{Map, Value};
 
 /// `_FillValue` of arrays of floats, as xarray has it in Zarr v3: the bytes of a float64 in base64, of complex numbers a
@@ -12,8 +14,9 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// When it is NaN or infinite, and the elements cannot be.
-pub fn encode_fill_attribute(kind: Kind, attributes: &mut Map<String, Value>, name: &str) -> Result<(), Error> {
+pub(super) fn encode_fill_attribute(kind: Kind, attributes: &mut Map<String, Value>, name: &str) -> Result<(), Error> {
     let Some(value) = attributes.get_mut(FILL_ATTRIBUTE) else { return Ok(()) };
+    *value = worded(value);
     let wide = match kind {
         Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => Kind::Float64,
         Kind::Complex64 | Kind::Complex128 => Kind::Complex128,
@@ -34,8 +37,46 @@ pub fn encode_fill_attribute(kind: Kind, attributes: &mut Map<String, Value>, na
     Ok(())
 }
 
+/// The same value with those numbers as words that JSON does not have.
+fn worded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if odd_number(number.as_str()).is_some() => number.as_str().into(),
+        Value::Array(items) => items.iter().map(worded).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The reverse, as far as it is one: the number that the attribute is.
+pub(super) fn decode_fill_attribute(kind: Kind, value: &Value) -> Option<AttributeValue> {
+    let is_float = match kind {
+        Kind::Opaque(opaque) => opaque.float().is_some(),
+        kind => kind.has_nan(),
+    };
+    let one = |value: &Value| {
+        let text = value.as_str()?;
+        let bits = || Some(f64::from_le_bytes(base64::decode(text)?.try_into().ok()?));
+        odd_number(text).and_then(|number| number.as_str().parse().ok()).or_else(bits)
+    };
+    let number = |value: &Value| one(value).or_else(|| value.as_f64());
+    let wide = |kind, bytes: &[u8]| AttributeValue::Elements(Elements::one(ElementType::native(kind), bytes));
+    match value {
+        _ if !is_float => None,
+        Value::Array(parts) => match parts.as_slice() {
+            [real, imaginary] if kind.is_complex() => {
+                let parts = [number(real)?.to_ne_bytes(), number(imaginary)?.to_ne_bytes()].concat();
+                Some(wide(Kind::Complex128, &parts))
+            }
+            parts => {
+                let numbers = parts.iter().map(|part| number(part).map(|part| Value::Number(number_of(part))));
+                numbers.collect::<Option<Vec<_>>>().map(|numbers| Value::Array(numbers).into())
+            }
+        },
+        text => one(text).map(|real| wide(Kind::Float64, &real.to_ne_bytes())),
+    }
+}
+
 /// What elements are that mean nothing, to CF and xarray.
-const FILL_ATTRIBUTE: &str = "_FillValue";
+pub(super) const FILL_ATTRIBUTE: &str = "_FillValue";
 
 #[cfg(test)]
 mod tests {

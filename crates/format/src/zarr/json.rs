@@ -1,6 +1,7 @@
 //! JSON documents as Zarr uses them: bounded, an object at the top, extensions named `{"name", "configuration"}`.
 
 use crate::error::{Context, Error, excerpt};
+use crate::words::{standard, with_words};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -26,15 +27,27 @@ pub(super) fn document(bytes: &[u8], context: Context) -> Result<Map<String, Val
     }
 }
 
-/// Parses a document, which must be an object.
+/// Parses a document, which must be an object. Words that are not JSON are numbers in attributes, and texts elsewhere.
 pub(super) fn members_of(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error> {
+    parsed(bytes, false, context)
+}
+
+/// The same of one that is nothing but attributes.
+pub(super) fn attributes_alone(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error> {
+    parsed(bytes, true, context)
+}
+
+fn parsed(bytes: &[u8], all_attributes: bool, context: Context) -> Result<Map<String, Value>, Error> {
     if bytes.len() > METADATA_BYTES_MAX {
         return Err(context.unsupported(format!("at most {METADATA_BYTES_MAX} B"), format!("{} B", bytes.len())));
     }
     let document = standard(bytes);
-    if let Ok(Members(members)) = serde_json::from_slice(&document)
+    if let Ok(Members(mut members)) = serde_json::from_slice(&document)
         && std::str::from_utf8(&document).is_ok()
     {
+        if matches!(document, Cow::Owned(_)) {
+            members.iter_mut().for_each(|(name, member)| with_words(member, name == ATTRIBUTES || all_attributes));
+        }
         return Ok(members);
     }
     let value: Value = match serde_json::from_slice(&document) {
@@ -50,6 +63,9 @@ pub(super) fn members_of(bytes: &[u8], context: Context) -> Result<Map<String, V
         other => Err(context.corrupt("a JSON object", text(&other))),
     }
 }
+
+/// Name of what users say of a node.
+pub(super) const ATTRIBUTES: &str = "attributes";
 
 /// Name of the copy of what all nodes below a group say.
 pub(super) const CONSOLIDATED: &str = "consolidated_metadata";
@@ -84,39 +100,6 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-/// The same document with the words `NaN`, `Infinity` and `-Infinity`, which are not JSON, as strings.
-///
-/// Python's `json` module, and so zarr-python, writes such numbers of attributes as bare words.
-fn standard(bytes: &[u8]) -> Cow<'_, [u8]> {
-    const WORDS: [&[u8]; 3] = [b"NaN", b"-Infinity", b"Infinity"];
-    let mut out: Vec<u8> = Vec::new();
-    let (mut copied, mut at, mut in_string) = (0, 0, false);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if in_string => at += 1,
-            b'"' => in_string = !in_string,
-            b'N' | b'I' | b'-' if !in_string => {
-                if let Some(word) = WORDS.iter().find(|word| bytes[at..].starts_with(word)) {
-                    out.extend_from_slice(&bytes[copied..at]);
-                    out.push(b'"');
-                    out.extend_from_slice(word);
-                    out.push(b'"');
-                    at += word.len();
-                    copied = at;
-                    continue;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    if copied == 0 {
-        return Cow::Borrowed(bytes);
-    }
-    out.extend_from_slice(&bytes[copied..]);
-    Cow::Owned(out)
-}
-
 /// A value as short text, for errors.
 pub(super) fn text(value: &Value) -> String {
     match value {
@@ -139,7 +122,7 @@ pub(super) fn lengths(value: &Value, what: &str, context: Context) -> Result<Vec
 
 /// Takes the object "attributes", empty when it is missing.
 pub(super) fn attributes(members: &mut Map<String, Value>, context: Context) -> Result<Map<String, Value>, Error> {
-    match members.shift_remove("attributes") {
+    match members.shift_remove(ATTRIBUTES) {
         None => Ok(Map::new()),
         Some(Value::Object(attributes)) => Ok(attributes),
         Some(other) => Err(context.corrupt("\"attributes\" as an object", text(&other))),
@@ -219,13 +202,11 @@ mod tests {
     const CONTEXT: Context = Context { asked: "read", object: "zarr.json" };
 
     #[test]
-    fn bare_words_become_strings_outside_of_strings_only() {
-        let source = br#"{"a": NaN, "b": [-Infinity, Infinity], "NaN \"NaN": "Infinity", "c": -1}"#;
-        let value: Value = serde_json::from_slice(&standard(source)).unwrap();
-        let expected = json!({"a": "NaN", "b": ["-Infinity", "Infinity"], "NaN \"NaN": "Infinity", "c": -1});
-        assert_eq!(value, expected);
-        assert!(matches!(standard(br#"{"a": "NaN\\"}"#), Cow::Borrowed(_)));
-        standard(br#"{"a": "\"#);
+    fn bare_words_are_numbers_in_attributes_and_texts_elsewhere() {
+        let members = members_of(br#"{"fill_value": NaN, "attributes": {"x": [NaN]}}"#, CONTEXT).unwrap();
+        assert_eq!(Value::Object(members).to_string(), r#"{"fill_value":"NaN","attributes":{"x":[NaN]}}"#);
+        let members = attributes_alone(br#"{"x": Infinity}"#, CONTEXT).unwrap();
+        assert_eq!(Value::Object(members).to_string(), r#"{"x":Infinity}"#);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod policy;
 mod shard;
 pub mod v2;
 
-pub use attributes::AttributeEdit;
+pub use attributes::{JsonEdit, attributes_of_json, attributes_to_json};
 pub use blosc::{Blosc, Compressor, Shuffle};
 pub(crate) use blosc::{decode as decode_blosc, unshuffle_bits};
 pub use bytes_codec::BytesCodec;
@@ -32,7 +32,6 @@ pub(crate) use chain::cut;
 pub use chain::{CHECKSUM_BYTES, Chain};
 pub use codecs::{Codecs, Sharding};
 pub use fill::{fill_from_json, fill_to_json, fill_usual};
-pub use fill_attribute::encode_fill_attribute;
 pub use group::{GroupMetadata, NodeType, node_type};
 pub use keys::{KeyEncoding, KeyStyle, Separator};
 pub use metadata::ArrayMetadata;

@@ -6,7 +6,7 @@ use super::codecs::Codecs;
 use super::data_type;
 use super::fill;
 use super::group::GroupMetadata;
-use super::json::{lengths, members_of, required, text};
+use super::json::{attributes_alone, lengths, members_of, required, text};
 use super::keys::{KeyEncoding, KeyStyle, Separator};
 use super::metadata::ArrayMetadata;
 use crate::error::{Context, Error, excerpt};
@@ -86,7 +86,7 @@ fn document(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error>
 }
 
 fn attributes(zattrs: Option<&[u8]>, context: Context) -> Result<Map<String, Value>, Error> {
-    zattrs.map_or(Ok(Map::new()), |bytes| members_of(bytes, context))
+    zattrs.map_or(Ok(Map::new()), |bytes| attributes_alone(bytes, context))
 }
 
 /// The names of dimensions that xarray gave, taken out of the attributes.

@@ -5,8 +5,8 @@ use super::hdf5_read::look_at_all;
 use super::repairing::RepairingFile;
 use hyperslab_format::Error;
 use hyperslab_format::hdf5::{
-    AttributeValue, ChangedDataset, ChunkPlace, Dataset, DatasetStorage, Datatype, Hdf5Attribute, Hdf5Change, Hdf5Edit,
-    Hdf5File, Hdf5Listing, MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, ObjectKind,
+    ChangedDataset, ChunkPlace, Dataset, DatasetStorage, Datatype, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File,
+    Hdf5Listing, MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, ObjectKind, StoredValue,
 };
 use hyperslab_layout::ByteOrder;
 
@@ -103,8 +103,8 @@ fn edited(
 fn attribute(input: &mut Input) -> Hdf5Attribute {
     let name = input.one_of(&["x", "units", "a longer name of an attribute"]).to_string();
     let (datatype, value) = match input.flag() {
-        true => (REAL, AttributeValue::Elements(vec![7; 8])),
-        false => (Datatype::VariableText { utf8: true }, AttributeValue::Texts(vec!["text".repeat(9)])),
+        true => (REAL, StoredValue::Elements(vec![7; 8])),
+        false => (Datatype::VariableText { utf8: true }, StoredValue::Texts(vec!["text".repeat(9).into()])),
     };
     Hdf5Attribute { name, datatype, shape: Some(Vec::new()), value }
 }

@@ -3,8 +3,8 @@
 use super::Input;
 use super::repairing::RepairingFile;
 use hyperslab_format::hdf5::{
-    AttributeValue, Datatype, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File, Hdf5Metadata, MetadataSource, NewDataset,
-    NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
+    Datatype, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File, Hdf5Metadata, MetadataSource, NewDataset, NewGroup,
+    NewMember, NewStorage, SUPERBLOCK_BYTES, StoredValue,
 };
 use hyperslab_layout::ByteOrder;
 use std::collections::BTreeMap;
@@ -79,11 +79,11 @@ fn attributes(input: &mut Input) -> Vec<Hdf5Attribute> {
 fn attribute(input: &mut Input, name: &str) -> Hdf5Attribute {
     let count = input.one_of(&[1, 0, 2, 5, 40]);
     let (datatype, value) = match input.below(3) {
-        0 => (REAL, AttributeValue::Elements(vec![input.byte(); 8 * count as usize])),
-        1 => (Datatype::VariableText { utf8: true }, AttributeValue::Texts(vec!["tä".repeat(3); count as usize])),
+        0 => (REAL, StoredValue::Elements(vec![input.byte(); 8 * count as usize])),
+        1 => (Datatype::VariableText { utf8: true }, StoredValue::Texts(vec!["tä".repeat(3).into(); count as usize])),
         _ => {
             let base = Datatype::Integer { bytes: 2, signed: true, order: ByteOrder::Big };
-            (base, AttributeValue::Elements(vec![3; 2 * count as usize]))
+            (base, StoredValue::Elements(vec![3; 2 * count as usize]))
         }
     };
     Hdf5Attribute { name: name.into(), datatype, shape: Some(vec![count]), value }

@@ -2,7 +2,7 @@
 
 use super::repairing::RepairingFile;
 use hyperslab_format::hdf5::{
-    Chunk, Dataset, DatasetStorage, Hdf5File, LinkTarget, MetadataSource, NamedAttribute, ObjectKind, Pipeline,
+    Chunk, Dataset, DatasetStorage, Dialect, Hdf5File, LinkTarget, MetadataSource, NamedAttribute, ObjectKind, Pipeline,
 };
 use hyperslab_layout::Codec;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub(super) fn check(bytes: &[u8]) {
     look_at_all(&file, &source);
     if let Ok(listing) = source.answered(|| file.listing(&source)) {
         assert!(file.listing(&source).is_ok_and(|again| again == listing), "what is listed is listed again");
-        listing.attributes.iter().for_each(|attribute| drop(attribute.to_json()));
+        listing.attributes.iter().for_each(|attribute| drop(attribute.to_value(Dialect::H5py)));
         for one in &listing.datasets {
             let Ok(dataset) = &one.dataset else { continue };
             dataset.datatype.element(&one.path).unwrap();
@@ -71,7 +71,7 @@ fn look_at_attributes(file: &Hdf5File, source: &RepairingFile, at: u64, mut foun
     }
     for (name, attribute) in found.into_iter().filter_map(|(name, one)| Some((name, one.ok()?))) {
         assert_eq!(name, attribute.name);
-        attribute.to_json();
+        attribute.to_value(Dialect::Netcdf);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Headers of NetCDF classic files.
 
+use hyperslab_format::attribute::Attributes;
 use hyperslab_format::netcdf::{Attribute, NetcdfHeader, NewVariable};
-use hyperslab_format::zarr::Map;
 use hyperslab_layout::Kind;
 
 pub(super) fn check(bytes: &[u8]) {
@@ -38,7 +38,7 @@ fn use_all(header: &NetcdfHeader) {
 
 fn use_attribute(attribute: &Attribute) {
     assert_eq!(attribute.bytes().len() as u64 % attribute.kind.bytes(), 0);
-    attribute.to_json();
+    attribute.to_value();
 }
 
 /// What is read is written and read again, also with another variable and more records.
@@ -50,7 +50,7 @@ fn grow(mut header: NetcdfHeader, file_bytes: u64) {
     };
     again(&header);
     let variables = header.variables.len();
-    let attributes = Map::new();
+    let attributes = Attributes::new();
     let new = NewVariable {
         name: "hyperslab",
         shape: &[3, 2],

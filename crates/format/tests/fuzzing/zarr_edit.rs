@@ -1,6 +1,6 @@
 //! Changes in the text of metadata.
 
-use hyperslab_format::zarr::{ArrayMetadata, AttributeEdit, GroupMetadata, Map, Value, consolidated};
+use hyperslab_format::zarr::{ArrayMetadata, GroupMetadata, JsonEdit, Map, Value, consolidated};
 
 pub(super) fn check(bytes: &[u8]) {
     let (choice, text) = bytes.split_first().unwrap_or((&0, bytes));
@@ -20,7 +20,7 @@ pub(super) fn check(bytes: &[u8]) {
 /// What an edit of the text makes is what it makes of the parsed attributes.
 fn attributes(choice: u8, text: &[u8]) {
     let before = parsed(text);
-    let mut edit = AttributeEdit { clear: choice & 1 == 1, ..AttributeEdit::default() };
+    let mut edit = JsonEdit { clear: choice & 1 == 1, ..JsonEdit::default() };
     if choice & 2 == 2 {
         edit.set.insert("new".into(), Value::from(vec![1, 2]));
     }

@@ -1,6 +1,6 @@
 //! What may be changed of what a file says.
 
-use hyperslab_format::zarr::{AttributeEdit, Map, Value};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_world::{Fault, FaultKind};
 
 /// A change of what a file says of its arrays and groups, whose names are paths.
@@ -15,11 +15,11 @@ pub(super) enum Edit {
     /// An array gets another shape.
     Resize { name: String, shape: Vec<u64> },
     /// There is a group, with those above it.
-    Group { name: String, attributes: Map<String, Value>, may_exist: bool },
+    Group { name: String, attributes: Attributes, may_exist: bool },
     /// What is written to this group from now on is seen when it is published.
     Begin(String),
     /// What was written to this group is seen.
-    Publish { step: String, attributes: Map<String, Value> },
+    Publish { step: String, attributes: Attributes },
     /// It never was.
     GiveUp(String),
 }

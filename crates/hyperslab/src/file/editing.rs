@@ -6,7 +6,7 @@ use super::form::ChangeFile;
 use super::putting::Putting;
 use crate::error::Error;
 use crate::said::{self, truth};
-use hyperslab_format::zarr::{AttributeEdit, Map, Value};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, RoomLeft};
 use std::borrow::Cow;
@@ -113,7 +113,7 @@ impl File {
     ///
     /// # Errors
     /// The same on all ranks, when the name is taken, or files of this format have no groups.
-    pub fn make_group(&self, name: &str, attributes: Map<String, Value>, may_exist: bool) -> Result<File, Error> {
+    pub fn make_group(&self, name: &str, attributes: Attributes, may_exist: bool) -> Result<File, Error> {
         let what = format!("make group '{name}' in '{}'", self.path().display());
         let fields = vec![("may be there".to_string(), truth(may_exist).into())];
         let fields = [fields, said::attributes(&attributes, " of the group")].concat();

@@ -4,8 +4,9 @@ use super::disk::SeenFile;
 use super::edit::Edit;
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
+use hyperslab_format::attribute::Attributes;
 use hyperslab_format::raw::Order;
-use hyperslab_format::zarr::{Map, Value};
+use hyperslab_format::zarr::Value;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section, Stored, tuple};
 use hyperslab_walk::PlacedChunk;
@@ -94,7 +95,7 @@ pub(crate) struct Described {
     /// Names of its dimensions, where the format has any.
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Its attributes.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// What elements are that nobody wrote, as JSON.
     pub fill_value: Value,
     /// Shape of its chunks, where it lies in chunks.
@@ -166,8 +167,8 @@ pub(crate) trait Form: Debug + Send {
     /// What is said of one besides.
     fn described(&self, number: usize) -> Described;
     /// Attributes of the file.
-    fn attributes(&self) -> Map<String, Value> {
-        Map::new()
+    fn attributes(&self) -> Attributes {
+        Attributes::new()
     }
     /// How arrays lie in the object with this name, each of them.
     fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored>;
@@ -296,8 +297,8 @@ pub(crate) trait Form: Debug + Send {
         None
     }
     /// Attributes of a group.
-    fn group_attributes(&self, _path: &str) -> Map<String, Value> {
-        Map::new()
+    fn group_attributes(&self, _path: &str) -> Attributes {
+        Attributes::new()
     }
     /// Paths of the groups below such a path that are published steps.
     fn steps_in(&self, _within: &str) -> Vec<&str> {

@@ -10,6 +10,7 @@ mod chunks;
 mod contents;
 mod editing;
 mod elements;
+mod held;
 mod policy;
 mod told;
 
@@ -27,8 +28,9 @@ use chunks::new_chunks;
 pub use contents::Hdf5Options;
 use contents::{Hdf5, Hdf5Array, Said};
 use elements::ElementsAt;
+use hyperslab_format::attribute::{AttributeValue, Attributes, Elements, ValueType};
 use hyperslab_format::hdf5::{ChangedDataset, Hdf5Metadata};
-use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
+use hyperslab_format::zarr::{Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::Table;
 use hyperslab_layout::{ElementType, Stored, cut};
 use hyperslab_pack::convert_scalar;
@@ -77,15 +79,15 @@ impl Form for Hdf5 {
         };
         Described {
             dimension_names: dimensions.clone(),
-            attributes: attributes.clone(),
+            attributes: attributes.get(),
             fill_value: fill_to_json(native.kind, &value).unwrap_or_default(),
             chunks,
             codecs: codecs.into_iter().map(Value::from).collect(),
         }
     }
 
-    fn attributes(&self) -> Map<String, Value> {
-        self.attributes.clone()
+    fn attributes(&self) -> Attributes {
+        self.attributes.get()
     }
 
     fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored> {
@@ -221,8 +223,10 @@ impl Form for Hdf5 {
             let fill = fill.map_err(format_fault)?.unwrap_or_else(|| vec![0; element.bytes() as usize]);
             let fill = converted(&fill, ElementType::native(element.kind), *element);
             let mut attributes = options.attributes_of(number).clone();
-            if let Some(value) = given.filter(|_| self.options.netcdf) {
-                attributes.entry("_FillValue").or_insert_with(|| value.clone());
+            if given.is_some() && self.options.netcdf && !attributes.has("_FillValue") {
+                let of = ValueType::Element(*element);
+                let value = Elements { of, shape: Some(Vec::new()), bytes: fill.clone() };
+                attributes.set("_FillValue", AttributeValue::Elements(value));
             }
             let dimensions = options.dimension_names_of(number).map(<[_]>::to_vec);
             let limits = self.limits_of(ask, dimensions.as_deref(), own)?;
@@ -263,8 +267,8 @@ impl Form for Hdf5 {
         Some(self.groups.number(path).is_some() && self.step_of(path).is_none())
     }
 
-    fn group_attributes(&self, path: &str) -> Map<String, Value> {
-        self.groups.number(path).map(|number| self.groups[number].attributes.clone()).unwrap_or_default()
+    fn group_attributes(&self, path: &str) -> Attributes {
+        self.groups.number(path).map(|number| self.groups[number].attributes.get()).unwrap_or_default()
     }
 
     fn steps_in(&self, within: &str) -> Vec<&str> {

@@ -7,9 +7,10 @@ use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Mode};
+use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::SIGNATURE;
 use hyperslab_format::netcdf::{Attribute, HEADER_BYTES_FIRST, HEADER_BYTES_MAX, NetcdfHeader, NewVariable, Version};
-use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
+use hyperslab_format::zarr::{fill_from_json, fill_to_json};
 use hyperslab_layout::{ElementType, Stored};
 use hyperslab_pack::convert_scalar;
 use hyperslab_world::{Fault, FaultKind, Location, Names};
@@ -25,7 +26,7 @@ pub struct NetcdfOptions {
     /// Name of the dimension that may grow.
     pub unlimited: Option<String>,
     /// Attributes of the file.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
 }
 
 impl NetcdfOptions {
@@ -45,7 +46,7 @@ impl NetcdfOptions {
 
     /// With these attributes of the file.
     #[must_use]
-    pub fn attributes(mut self, attributes: Map<String, Value>) -> NetcdfOptions {
+    pub fn attributes(mut self, attributes: Attributes) -> NetcdfOptions {
         self.attributes = attributes;
         self
     }
@@ -55,7 +56,7 @@ impl NetcdfOptions {
     }
 
     fn new_header(&self) -> Result<NetcdfHeader, Fault> {
-        let attributes = Attribute::of_map(&self.attributes, None).map_err(format_fault)?;
+        let attributes = Attribute::of_values(&self.attributes, None).map_err(format_fault)?;
         let mut header = NetcdfHeader::new(self.version.unwrap_or(Version::Offset64), attributes);
         // Its attributes may need a newer version.
         header.add(&[], None, self.version).map_err(format_fault)?;
@@ -168,14 +169,14 @@ impl Form for Netcdf {
         let fill = convert_scalar(&self.header.fill(number), stored, native);
         Described {
             dimension_names: Some(names.collect()),
-            attributes: json(&self.header.variables[number].attributes),
+            attributes: values(&self.header.variables[number].attributes),
             fill_value: fill_to_json(native.kind, &fill[..native.bytes() as usize]).unwrap_or_default(),
             ..Described::default()
         }
     }
 
-    fn attributes(&self) -> Map<String, Value> {
-        json(&self.header.attributes)
+    fn attributes(&self) -> Attributes {
+        values(&self.header.attributes)
     }
 
     fn stored(&self, numbers: &[usize], object: &Arc<str>) -> Vec<Stored> {
@@ -269,8 +270,8 @@ impl Form for Netcdf {
     }
 }
 
-fn json(attributes: &[Attribute]) -> Map<String, Value> {
-    attributes.iter().map(|attribute| (attribute.name.clone(), attribute.to_json())).collect()
+fn values(attributes: &[Attribute]) -> Attributes {
+    attributes.iter().map(|attribute| (attribute.name.clone(), attribute.to_value())).collect()
 }
 
 impl File {

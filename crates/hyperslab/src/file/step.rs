@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::left::{self, Unpublished};
 use crate::said::{self, NOT_GIVEN, quoted};
 use hyperslab_collective::naming::check_name;
-use hyperslab_format::zarr::{AttributeEdit, Map, Value};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ pub struct FileStep {
     /// The group that it is a step of, with a `/` at its end, and its name there.
     above: String,
     name: String,
-    attributes: Arc<Mutex<Map<String, Value>>>,
+    attributes: Arc<Mutex<Attributes>>,
     unpublished: Option<Unpublished>,
 }
 
@@ -40,7 +40,7 @@ impl File {
     ///
     /// # Errors
     /// The same on all ranks, when something of that name exists, or files of this format have no groups.
-    pub fn step(&self, name: &str, attributes: Map<String, Value>, hooked: bool) -> Result<FileStep, Error> {
+    pub fn step(&self, name: &str, attributes: Attributes, hooked: bool) -> Result<FileStep, Error> {
         let what = format!("step '{name}' of '{}'", self.path().display());
         if let Err(fault) = check_name(name) {
             return Err(self.comm.attend_with(&what, fault));
@@ -82,7 +82,7 @@ impl File {
 
 impl FileStep {
     /// Its attributes. Local.
-    pub fn attributes(&self) -> Map<String, Value> {
+    pub fn attributes(&self) -> Attributes {
         self.attributes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

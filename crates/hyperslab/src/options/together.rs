@@ -76,15 +76,15 @@ impl WriteOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyperslab_format::attribute::Attributes;
     use hyperslab_layout::Section;
-    use serde_json::json;
 
     #[test]
     fn each_array_of_a_batch_has_the_options_of_its_write() {
         let named = |name: &str| Some(vec![Some(name.to_string())]);
         let mut first = WriteOptions::default().chunks(vec![4]).overwrite(true);
         first.dimension_names = named("x");
-        let attributes = json!({"unit": "m"}).as_object().cloned().unwrap_or_default();
+        let attributes: Attributes = [("unit", "m")].into_iter().collect();
         let second = WriteOptions::default().attributes(attributes.clone()).overwrite(true);
         let all = WriteOptions::together(vec![(2, first), (1, second)]).unwrap();
         assert_eq!([0, 1, 2].map(|number| all.of(number).chunks.clone()), [Some(vec![4]), Some(vec![4]), None]);

@@ -19,7 +19,7 @@ use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Each, Fields, LocalArray, Ownership, Report, Selected, Target,
     check_cast, natural_chunks,
 };
-use hyperslab_format::zarr::{ArrayMetadata, NodeType, encode_fill_attribute, fill_from_json};
+use hyperslab_format::zarr::{ArrayMetadata, NodeType, attributes_to_json, fill_from_json};
 use hyperslab_layout::Stored;
 use hyperslab_layout::{Durability, ElementType, Policies};
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Preference, Strategy, Transfer};
@@ -46,9 +46,9 @@ impl Store {
         }
         metadata.key_encoding.separator = separator(&metadata);
         metadata.dimension_names = all.dimension_names_of(number).map(<[_]>::to_vec);
-        metadata.attributes = all.attributes_of(number).clone();
         let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
-        encode_fill_attribute(kind, &mut metadata.attributes, &ask.name).map_err(unfit)?;
+        let of = Some((kind, ask.name.as_str()));
+        metadata.attributes = attributes_to_json(all.attributes_of(number), of).map_err(unfit)?;
         metadata.check(&ask.name).map_err(format_fault)?;
         Ok(metadata)
     }

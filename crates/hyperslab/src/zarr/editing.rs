@@ -6,8 +6,10 @@ use super::{METADATA_KEY, Store};
 use crate::error::{Error, format_fault};
 use crate::said;
 use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker, Removed, Replacing, gone};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_format::zarr::{
-    ArrayMetadata, AttributeEdit, GroupMetadata, Map, NodeType, Value, consolidated, encode_fill_attribute, node_type,
+    ArrayMetadata, GroupMetadata, JsonEdit, Map, NodeType, Value, attributes_of_json, attributes_to_json, consolidated,
+    node_type,
 };
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Names, Publishing};
@@ -23,9 +25,14 @@ pub(super) fn of_step(mut attributes: Map<String, Value>) -> Map<String, Value> 
 }
 
 /// Attributes of a group as they are shown.
-pub(super) fn shown_attributes(mut attributes: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn shown_attributes(mut attributes: Map<String, Value>) -> Attributes {
     attributes.shift_remove(STEP);
-    attributes
+    attributes_of_json(attributes, None)
+}
+
+/// Attributes of a group as they are stored.
+pub(super) fn stored_attributes(attributes: &Attributes) -> Result<Map<String, Value>, Fault> {
+    attributes_to_json(attributes, None).map_err(|error| format_fault(error).as_kind(FaultKind::Invalid))
 }
 
 /// What rank 0 needs to change a node.
@@ -238,16 +245,17 @@ impl Store {
             editing.amend(
                 |bytes, kind| {
                     let key = editing.key();
-                    let mut edit = one.clone();
                     let is_step = kind == NodeType::Group
                         && GroupMetadata::parse(bytes, &key).is_ok_and(|group| group.attributes.contains_key(STEP));
+                    let element = match kind {
+                        NodeType::Array => Some(ArrayMetadata::parse(bytes, &key).map_err(format_fault)?.element),
+                        NodeType::Group => None,
+                    };
+                    let of = element.map(|element| (element, editing.of.as_str()));
+                    let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
+                    let mut edit = JsonEdit::of(&one, of).map_err(unfit)?;
                     if is_step {
                         edit.set = of_step(edit.set);
-                    }
-                    if kind == NodeType::Array {
-                        let element = ArrayMetadata::parse(bytes, &key).map_err(format_fault)?.element;
-                        let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
-                        encode_fill_attribute(element, &mut edit.set, &editing.of).map_err(unfit)?;
                     }
                     edit.applied(bytes, &key).map_err(format_fault)
                 },
@@ -255,7 +263,9 @@ impl Store {
             )
         })?;
         if name.is_empty() {
-            edit.apply(&mut self.lock_attributes());
+            // As they are read from now on.
+            let set = attributes_of_json(stored_attributes(&edit.set)?, None);
+            AttributeEdit { set, ..edit.clone() }.apply(&mut self.lock_attributes());
         }
         Ok(())
     }

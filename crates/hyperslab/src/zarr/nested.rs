@@ -1,11 +1,13 @@
 //! Arrays in groups of groups, by their paths: what is new is written into its own group, which is made with those above it.
 
 use super::consolidating::drop_consolidated;
+use super::editing::stored_attributes;
 use super::nodes::{ROOT, check_path, kind_of};
 use super::{ArrayWrite, METADATA_KEY, Store};
 use crate::error::Error;
 use crate::said::{self, quoted, truth};
-use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
+use hyperslab_format::zarr::{GroupMetadata, Map, NodeType};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
 
@@ -16,9 +18,12 @@ impl Store {
     /// # Errors
     /// The same on all ranks, when there is an array of such a name, or a group that may not be there, or the store cannot be
     /// written.
-    pub fn make_group(&self, path: &str, attributes: Map<String, Value>, may_exist: bool) -> Result<Store, Error> {
+    pub fn make_group(&self, path: &str, attributes: Attributes, may_exist: bool) -> Result<Store, Error> {
         let what = format!("make group '{path}' in '{}'", self.path().display());
-        let fault = self.check_writable().and_then(|()| check_path(path)).err().map(|fault| fault.context(&what));
+        let stored = stored_attributes(&attributes);
+        let fit = stored.as_ref().map(drop).map_err(Clone::clone);
+        let fault = self.check_writable().and_then(|()| check_path(path)).and(fit).err();
+        let fault = fault.map(|fault| fault.context(&what));
         let fields = vec![
             ("group to be made".to_string(), quoted(path)),
             ("whether it may exist".into(), truth(may_exist).into()),
@@ -29,7 +34,7 @@ impl Store {
         let (ancestors, sync) = (self.ancestors(&self.shown("")), self.options.durable);
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         let groups: Vec<String> = ends.map(|end| format!("{base}{}", &path[..end])).collect();
-        let (last, of_last) = (groups.last().cloned().unwrap_or_default(), attributes.clone());
+        let (last, of_last) = (groups.last().cloned().unwrap_or_default(), stored.unwrap_or_default());
         let told = self.comm.agree_on(question, self.attempts.at_once(groups.len()), move || {
             let mut made = false;
             let is_there = |at: &str| match kind_of(&*names, at)? {
@@ -68,7 +73,7 @@ impl Store {
         let first = path.split('/').next().unwrap_or(path);
         self.listing.show([first], NodeType::Group);
         if told != [1] && !attributes.is_empty() {
-            self.edit_attributes(path, &AttributeEdit { set: attributes, ..AttributeEdit::default() })?;
+            self.edit_attributes(path, &AttributeEdit::setting(attributes))?;
         }
         self.group(path)
     }
@@ -88,7 +93,7 @@ impl Store {
                 Fault::new(FaultKind::Unsupported, text).hint("write those of each group by a call of their own");
             return Err(self.comm.attend_with(&format!("write to '{}'", self.path().display()), fault));
         }
-        let group = if new { self.make_group(&first, Map::new(), true)? } else { self.group(&first)? };
+        let group = if new { self.make_group(&first, Attributes::new(), true)? } else { self.group(&first)? };
         let mut named = asks.to_vec();
         named.iter_mut().for_each(|one| one.name = one.name[first.len() + 1..].to_string());
         Ok(Some((group, named)))

@@ -1,7 +1,7 @@
 //! Steps: groups that become visible whole or not at all.
 
 use super::consolidating::{drop_again, drop_consolidated};
-use super::editing::of_step;
+use super::editing::{of_step, stored_attributes};
 use super::{METADATA_KEY, Store, below};
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
@@ -12,7 +12,8 @@ use crate::said::{self, NOT_GIVEN, quoted};
 use crate::unfinished::Unfinished;
 use hyperslab_collective::attempts::{Entry, New, STEP};
 use hyperslab_collective::naming::check_name;
-use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
+use hyperslab_format::zarr::{GroupMetadata, NodeType};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Reader, Root, Writer};
 use std::sync::{Arc, Mutex};
@@ -40,10 +41,12 @@ impl Store {
     ///
     /// # Errors
     /// When a node of that name exists, or the store cannot be written.
-    pub fn step(&self, name: &str, attributes: Map<String, Value>, hooked: bool) -> Result<Step, Error> {
+    pub fn step(&self, name: &str, attributes: Attributes, hooked: bool) -> Result<Step, Error> {
         let what = format!("step '{name}' of '{}'", self.path().display());
         let writable = self.check_writable().map_err(|fault| fault.context(&what));
-        let fault = writable.and_then(|()| check_name(name)).and_then(|()| {
+        let stored = stored_attributes(&attributes);
+        let fit = stored.as_ref().map(drop).map_err(Clone::clone);
+        let fault = writable.and_then(|()| check_name(name)).and(fit).and_then(|()| {
             if self.staged.is_some() {
                 return Err(Fault::new(FaultKind::Unsupported, format!("{what}: a step cannot hold another step")));
             }
@@ -57,8 +60,7 @@ impl Store {
         ];
         let fields = [fields, said::attributes(&attributes, " of the step")].concat();
         let question = Question::opening(what.clone(), fields, fault.err());
-        let mut metadata = GroupMetadata::default();
-        metadata.attributes.clone_from(&attributes);
+        let metadata = GroupMetadata { attributes: stored.unwrap_or_default(), ..GroupMetadata::default() };
         let (attempts, of) = (self.attempts.clone(), at.clone());
         let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
             if attempts.is_taken(&visible, METADATA_KEY)? {
@@ -171,9 +173,13 @@ impl Step {
         let directory = self.group.directory();
         let fault = fault.map(|text| Fault::new(FaultKind::Peer, format!("{what}: the program gave it up: {text}")));
         let attributes = self.group.attributes();
+        let stored = stored_attributes(&attributes);
+        let unfit = stored.as_ref().err().map(|fault| fault.clone().context(&what));
+        let fault = fault.or(unfit);
         let end = End { fault, ..self.end(&what, "publish") };
         let end = end.and(said::attributes(&attributes, " of the step"));
-        let metadata = GroupMetadata { attributes: of_step(attributes), ..GroupMetadata::default() }.to_json();
+        let metadata =
+            GroupMetadata { attributes: of_step(stored.unwrap_or_default()), ..GroupMetadata::default() }.to_json();
         let (attempts, hidden, sync) = (self.group.attempts.clone(), self.hidden.clone(), self.sync);
         let ancestors = self.group.ancestors(&self.at);
         let to = self.group.home().name(&self.at);

@@ -71,12 +71,11 @@ fn middle() -> (Sections, u64) {
 }
 
 fn marked(value: f64) -> AttributeEdit {
-    let set = [("value".to_string(), value.into())].into_iter().collect();
-    AttributeEdit { clear: false, removed: Vec::new(), set }
+    AttributeEdit::setting([("value", value)].into_iter().collect())
 }
 
-fn number(attributes: &hyperslab::Map<String, hyperslab::Value>) -> Option<f64> {
-    attributes.get("value").and_then(hyperslab::Value::as_f64)
+fn number(attributes: &hyperslab::Attributes) -> Option<f64> {
+    attributes.get("value").and_then(hyperslab::AttributeValue::as_f64)
 }
 
 // ---- Zarr
@@ -96,7 +95,7 @@ fn see_group(store: &Store, prefix: &str, seen: &mut Seen) -> Result<(), Error> 
     for name in &names {
         let (arrays, _) = store.read(&[name], ReadOptions::default())?;
         seen.insert(format!("{prefix}{name}"), arrays[0].to_f64());
-        if let Some(value) = number(&store.info(name)?.metadata.attributes) {
+        if let Some(value) = store.info(name)?.metadata.attributes.get("value").and_then(hyperslab::Value::as_f64) {
             seen.insert(format!("{prefix}{name} says"), vec![value]);
         }
     }

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from hyperslab import _core
-from hyperslab._calls import json_of
 from hyperslab._findings import Finding, Severity, VerifiedArray
+from hyperslab._typed import NOTHING
 from hyperslab._verify._flat import PART_BYTES, opened
 from hyperslab._verify._grid import Blocks, Grid, Index, elements, within
 from hyperslab._verify._library import Problem, Readers, problem_of, reason_of, room_for
@@ -103,7 +103,7 @@ class _Reader:
     def opened(self) -> Hdf5File:
         """The file of this thread."""
         if not hasattr(self._local, "file"):
-            said: tuple[str, bool, list[str]] = (json_of(None), False, [])
+            said = (NOTHING, False, list[str]())
             member = connect(None)
             core = _core.Target()
             core.open_hdf5(member, place_of(self.path), "r", self._given, said)

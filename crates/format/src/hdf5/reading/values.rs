@@ -3,16 +3,11 @@
 use super::fetch::Fetcher;
 use super::heap_global;
 use crate::error::Error;
-use crate::hdf5::content::AttributeValue;
+use crate::hdf5::content::StoredValue;
 use crate::hdf5::datatype::Datatype;
 
 /// So many elements of a type.
-pub(super) fn value(
-    fetcher: &Fetcher,
-    datatype: &Datatype,
-    count: u64,
-    stored: &[u8],
-) -> Result<AttributeValue, Error> {
+pub(super) fn value(fetcher: &Fetcher, datatype: &Datatype, count: u64, stored: &[u8]) -> Result<StoredValue, Error> {
     let bytes = count.checked_mul(datatype.bytes().into());
     let elements = bytes.and_then(|bytes| stored.get(..usize::try_from(bytes).ok()?));
     let elements = elements.ok_or_else(|| {
@@ -23,25 +18,25 @@ pub(super) fn value(
     let content = |element, each| heap_global::value(fetcher, &mut fetcher.fields(element, "element"), each);
     match datatype {
         Datatype::VariableText { .. } => {
-            let texts = each.map(|element| content(element, 1).and_then(|bytes| decoded(fetcher, bytes)));
-            texts.collect::<Result<_, _>>().map(AttributeValue::Texts)
+            let texts = each.map(|element| content(element, 1).map(before_zero));
+            texts.collect::<Result<_, _>>().map(StoredValue::Texts)
         }
         Datatype::List(base) if !base.has_variable() => {
             let lists = each.map(|element| content(element, base.bytes().into()));
-            lists.collect::<Result<_, _>>().map(AttributeValue::Lists)
+            lists.collect::<Result<_, _>>().map(StoredValue::Lists)
         }
         other if other.has_variable() => {
             let expected = "values of variable length by themselves";
             Err(fetcher.context.unsupported(expected, "ones inside of other types"))
         }
-        _ => Ok(AttributeValue::Elements(elements.to_vec())),
+        _ => Ok(StoredValue::Elements(elements.to_vec())),
     }
 }
 
-fn decoded(fetcher: &Fetcher, mut bytes: Vec<u8>) -> Result<String, Error> {
+fn before_zero(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.iter().position(|&byte| byte == 0);
     bytes.truncate(end.unwrap_or(bytes.len()));
-    String::from_utf8(bytes).map_err(|cause| fetcher.context.unsupported("text in UTF-8", cause.to_string()))
+    bytes
 }
 
 impl Datatype {

@@ -8,7 +8,7 @@
 use super::heap::Heap;
 use super::new::{NewDataset, NewGroup, NewMember, NewStorage};
 use crate::error::{Context, Error};
-use crate::hdf5::content::{AttributeValue, Hdf5Attribute};
+use crate::hdf5::content::{Hdf5Attribute, StoredValue};
 use crate::hdf5::datatype::{CompoundField, Datatype, TextEnd};
 use hyperslab_layout::ByteOrder;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub(in crate::hdf5) const NO_VARIABLE: &str = "This is a netCDF dimension but no
 
 /// What an attribute holds: a value, or references to datasets, by their numbers in the order in which headers are made.
 pub(super) enum AttributeContent {
-    Given(AttributeValue),
+    Given(StoredValue),
     /// Of each dimension, the dataset that it is.
     Dimensions(Vec<usize>),
     /// Which dataset has it as which dimension.
@@ -48,11 +48,11 @@ impl NewAttribute {
     pub(super) fn elements(&self, heap: &mut Heap, heap_at: u64, headers: &[u64]) -> Vec<u8> {
         let header = |number: &usize| headers.get(*number).copied().unwrap_or(0).to_le_bytes();
         match &self.content {
-            AttributeContent::Given(AttributeValue::Elements(bytes)) => bytes.clone(),
-            AttributeContent::Given(AttributeValue::Texts(texts)) => {
-                texts.iter().flat_map(|text| heap.keep(text.as_bytes(), text.len() as u32, heap_at)).collect()
+            AttributeContent::Given(StoredValue::Elements(bytes)) => bytes.clone(),
+            AttributeContent::Given(StoredValue::Texts(texts)) => {
+                texts.iter().flat_map(|text| heap.keep(text, text.len() as u32, heap_at)).collect()
             }
-            AttributeContent::Given(AttributeValue::Lists(lists)) => {
+            AttributeContent::Given(StoredValue::Lists(lists)) => {
                 let one = match &self.datatype {
                     Datatype::List(base) => base.bytes().max(1) as usize,
                     _ => 1,
@@ -349,17 +349,12 @@ fn text(name: &str, says: &str) -> NewAttribute {
         name: name.into(),
         datatype,
         shape: Some(Vec::new()),
-        content: AttributeContent::Given(AttributeValue::Elements(bytes)),
+        content: AttributeContent::Given(StoredValue::Elements(bytes)),
     }
 }
 
 fn integers(name: &str, values: &[i32], shape: Option<Vec<u64>>) -> NewAttribute {
     let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let datatype = Datatype::Integer { bytes: 4, signed: true, order: ByteOrder::Little };
-    NewAttribute {
-        name: name.into(),
-        datatype,
-        shape,
-        content: AttributeContent::Given(AttributeValue::Elements(bytes)),
-    }
+    NewAttribute { name: name.into(), datatype, shape, content: AttributeContent::Given(StoredValue::Elements(bytes)) }
 }

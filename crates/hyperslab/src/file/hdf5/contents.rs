@@ -2,14 +2,15 @@
 
 use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
+use super::held::{HeldAttributes, as_stored};
 use super::policy::{DATA_AT, LARGE, PAGE};
 use crate::error::format_fault;
 use crate::file::edit::Edit;
 use crate::file::form::{FileArray, Unread};
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
+use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::{Datatype, Dialect, Hdf5Attribute, NewDataset, NewGroup, NewMember};
-use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::{ElementType, tuple};
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 #[non_exhaustive]
 pub struct Hdf5Options {
     /// Attributes of the file.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// Whether it is one of netCDF-4: names of dimensions make dimensions.
     pub netcdf: bool,
     /// Names of dimensions that may grow without limit.
@@ -29,7 +30,7 @@ pub struct Hdf5Options {
 impl Hdf5Options {
     /// With these attributes of the file.
     #[must_use]
-    pub fn attributes(mut self, attributes: Map<String, Value>) -> Hdf5Options {
+    pub fn attributes(mut self, attributes: Attributes) -> Hdf5Options {
         self.attributes = attributes;
         self
     }
@@ -67,7 +68,7 @@ pub(super) struct Hdf5Array {
     /// One element for what was never written, as stored.
     pub(super) fill: Vec<u8>,
     pub(super) dimensions: Option<Vec<Option<String>>>,
-    pub(super) attributes: Map<String, Value>,
+    pub(super) attributes: HeldAttributes,
     /// Whether no group has it yet: in a new file always, in one that exists until it is written, or its step published.
     pub(super) is_new: bool,
 }
@@ -76,7 +77,7 @@ pub(super) struct Hdf5Array {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct HeldGroup {
     pub(super) path: String,
-    pub(super) attributes: Map<String, Value>,
+    pub(super) attributes: HeldAttributes,
     pub(super) is_step: bool,
     /// As of an array.
     pub(super) is_new: bool,
@@ -106,7 +107,7 @@ impl HasPath for HeldGroup {
 #[derive(Debug)]
 pub(super) struct Hdf5 {
     pub(super) arrays: ByPath<Hdf5Array>,
-    pub(super) attributes: Map<String, Value>,
+    pub(super) attributes: HeldAttributes,
     /// Datasets that are no arrays, and why.
     pub(super) others: BTreeMap<String, Unread>,
     pub(super) groups: ByPath<HeldGroup>,
@@ -127,8 +128,7 @@ pub(super) struct Hdf5 {
 impl Hdf5 {
     pub(super) fn new(options: Hdf5Options) -> Result<Hdf5, Fault> {
         // What cannot be stored is refused before anything is written.
-        Hdf5Attribute::of_map(&options.attributes, None, options.dialect()).map_err(format_fault)?;
-        let attributes = options.attributes.clone();
+        let attributes = as_stored(&options.attributes, None, options.dialect())?.into();
         Ok(Hdf5 {
             arrays: ByPath::default(),
             attributes,
@@ -157,6 +157,7 @@ impl Hdf5 {
         if !limits.is_empty() {
             self.limited.push(self.arrays.len());
         }
+        let attributes = as_stored(&attributes, Some(array.element), self.options.dialect())?.into();
         self.arrays.push(Hdf5Array { array, place, limits, fill, dimensions, attributes, is_new: true });
         self.end = end;
         Ok(())
@@ -216,12 +217,12 @@ impl Hdf5 {
         arrays: impl Iterator<Item = &'a Hdf5Array>,
     ) -> Result<NewGroup, Fault> {
         let attributes =
-            |map: Map<String, Value>| Hdf5Attribute::of_map(&map, None, self.options.dialect()).map_err(format_fault);
+            |all: &Attributes| Hdf5Attribute::of_values(all, None, self.options.dialect()).map_err(format_fault);
         let netcdf = self.options.netcdf;
-        let root = NewGroup { attributes: attributes(self.attributes.clone())?, netcdf, ..NewGroup::default() };
+        let root = NewGroup { attributes: attributes(&self.attributes.get())?, netcdf, ..NewGroup::default() };
         let mut tree = TreeDraft::of(root);
         for group in groups {
-            tree.group(&group.path).attributes = attributes(group.stored_attributes())?;
+            tree.group(&group.path).attributes = attributes(&group.stored_attributes())?;
         }
         for held in arrays {
             let dataset = held.dataset(&self.options)?;
@@ -279,13 +280,13 @@ pub(super) struct Said {
     pub(super) limits: Vec<Option<u64>>,
     pub(super) fill: Vec<u8>,
     pub(super) dimensions: Option<Vec<Option<String>>>,
-    pub(super) attributes: Map<String, Value>,
+    pub(super) attributes: Attributes,
 }
 
 impl Hdf5Array {
     pub(super) fn dataset(&self, options: &Hdf5Options) -> Result<NewDataset, Fault> {
         let FileArray { name, shape, element } = &self.array;
-        let made = Hdf5Attribute::of_map(&self.attributes, Some(*element), options.dialect());
+        let made = Hdf5Attribute::of_values(&self.attributes.get(), Some(*element), options.dialect());
         let names = self.dimensions.iter().flatten().enumerate();
         // Where some have no name, all of a netCDF file need one.
         let name_of = |(d, name): (usize, &Option<String>)| name.clone().unwrap_or_else(|| format!("dim_{d}"));

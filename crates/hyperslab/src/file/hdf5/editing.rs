@@ -3,19 +3,17 @@
 use super::by_path::above;
 use super::contents::{Hdf5, Hdf5Array, HeldGroup, TreeDraft};
 use super::elements::ElementsAt;
+use super::held::{HeldAttributes, STEP, as_stored};
 use super::told::Bytes;
 use crate::error::format_fault;
 use crate::file::edit::Edit;
 use crate::file::form::{ChangeFile, FileChange};
+use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_format::hdf5::{
     ChangedDataset, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File, NewGroup, NewMember, OF_DIMENSIONS,
 };
-use hyperslab_format::zarr::{AttributeEdit, Map, Value};
 use hyperslab_layout::tuple;
 use hyperslab_world::{Fault, FaultKind, Names};
-
-/// The attribute by which a step is told from other groups; it is not shown.
-const STEP: &str = "hyperslab_step";
 
 /// Whether one path is the other, or lies below it.
 pub(super) fn is_in(path: &str, group: &str) -> bool {
@@ -41,23 +39,22 @@ pub(super) fn change(
 }
 
 impl HeldGroup {
-    /// A group with these attributes as they are stored.
-    pub(super) fn found(path: &str, mut attributes: Map<String, Value>) -> HeldGroup {
-        let is_step = attributes.shift_remove(STEP).is_some();
+    /// A group with these attributes.
+    pub(super) fn found(path: &str, attributes: HeldAttributes, is_step: bool) -> HeldGroup {
         HeldGroup { path: path.into(), attributes, is_step, is_new: false }
     }
 
     /// The group of a step that is published by a change, if one is.
     pub(super) fn of_step(edit: &Edit) -> Option<HeldGroup> {
         let Edit::Publish { step, attributes } = edit else { return None };
-        Some(HeldGroup { path: step.clone(), attributes: attributes.clone(), is_step: true, is_new: true })
+        Some(HeldGroup { path: step.clone(), attributes: attributes.clone().into(), is_step: true, is_new: true })
     }
 
     /// Its attributes as they are stored.
-    pub(super) fn stored_attributes(&self) -> Map<String, Value> {
-        let mut attributes = self.attributes.clone();
+    pub(super) fn stored_attributes(&self) -> Attributes {
+        let mut attributes = self.attributes.get();
         if self.is_step {
-            attributes.insert(STEP.into(), 1.into());
+            attributes.set(STEP, 1);
         }
         attributes
     }
@@ -85,7 +82,8 @@ impl Hdf5 {
         for group in above(path) {
             // That of a step comes when it is published.
             if self.groups.number(group).is_none() && !self.steps.iter().any(|step| step == group) {
-                self.groups.push(HeldGroup { is_new: true, ..HeldGroup::found(group, Map::new()) });
+                self.groups
+                    .push(HeldGroup { is_new: true, ..HeldGroup::found(group, HeldAttributes::default(), false) });
             }
         }
     }
@@ -138,9 +136,9 @@ impl Hdf5 {
             .hint("attributes can be changed, and arrays can grow; or write a new file"))
     }
 
-    fn attributes_of(&self, set: &Map<String, Value>, of: Option<usize>) -> Result<Vec<Hdf5Attribute>, Fault> {
+    fn attributes_of(&self, set: &Attributes, of: Option<usize>) -> Result<Vec<Hdf5Attribute>, Fault> {
         let element = of.map(|number| self.arrays[number].array.element);
-        Hdf5Attribute::of_map(set, element, self.options.dialect()).map_err(format_fault)
+        Hdf5Attribute::of_values(set, element, self.options.dialect()).map_err(format_fault)
     }
 
     /// A change on rank 0, where the file exists.
@@ -238,7 +236,7 @@ impl Hdf5 {
             Edit::Resize { name, shape } => self.resizing(name, shape),
             Edit::Group { name, attributes, may_exist } => {
                 if *may_exist && self.groups.number(name).is_some() {
-                    let set = AttributeEdit { set: attributes.clone(), ..AttributeEdit::default() };
+                    let set = AttributeEdit::setting(attributes.clone());
                     return if set.set.is_empty() { Ok(None) } else { self.changing_attributes(name, &set) };
                 }
                 self.check_free(name)?;
@@ -304,11 +302,7 @@ impl Hdf5 {
 
     pub(super) fn has_changed_by(&mut self, edit: &Edit) -> Vec<usize> {
         match edit {
-            Edit::Attributes { of, edit } => {
-                if let Some(attributes) = self.attributes_at(of) {
-                    edit.apply(attributes);
-                }
-            }
+            Edit::Attributes { of, edit } => self.apply(of, edit),
             Edit::Delete(path) => return self.forget(path),
             Edit::Rename { from, to } => {
                 let moved = |path: &mut String| {
@@ -326,10 +320,7 @@ impl Hdf5 {
             }
             Edit::Group { name, attributes, .. } => {
                 self.note_groups(&format!("{name}/"));
-                let edit = AttributeEdit { set: attributes.clone(), ..AttributeEdit::default() };
-                if let Some(attributes) = self.attributes_at(name) {
-                    edit.apply(attributes);
-                }
+                self.apply(name, &AttributeEdit::setting(attributes.clone()));
                 if self.exists() {
                     self.settle();
                 }
@@ -362,8 +353,19 @@ impl Hdf5 {
         gone
     }
 
+    /// Attributes of something have changed so, as they are read from now on.
+    fn apply(&mut self, path: &str, edit: &AttributeEdit) {
+        let element = self.arrays.number(path).map(|number| self.arrays[number].array.element);
+        let set = as_stored(&edit.set, element, self.options.dialect()).unwrap_or_else(|_| edit.set.clone());
+        if let Some(attributes) = self.attributes_at(path) {
+            let mut known = attributes.get();
+            AttributeEdit { set, ..edit.clone() }.apply(&mut known);
+            *attributes = known.into();
+        }
+    }
+
     /// Attributes of an array, a group that was made, or the file.
-    fn attributes_at(&mut self, path: &str) -> Option<&mut Map<String, Value>> {
+    fn attributes_at(&mut self, path: &str) -> Option<&mut HeldAttributes> {
         if path.is_empty() {
             return Some(&mut self.attributes);
         }

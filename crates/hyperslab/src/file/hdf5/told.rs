@@ -3,15 +3,14 @@
 use super::by_path::ByPath;
 use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
 use super::elements::ElementsAt;
+use super::held::{HeldAttributes, STEP};
 use super::policy::{CHANGE_READ_BYTES, READ_BYTES};
 use crate::error::format_fault;
 use crate::file::disk::SeenFile;
 use crate::file::form::{FileArray, Form, Unread};
 use hyperslab_format::hdf5::{
-    Dataset, DatasetStorage, Hdf5Attribute, Hdf5File, ListedDataset, MetadataSource, OF_DIMENSIONS, Pipeline,
-    SUPERBLOCK_BYTES,
+    Dataset, DatasetStorage, Hdf5Attribute, Hdf5File, ListedDataset, MetadataSource, Pipeline, SUPERBLOCK_BYTES,
 };
-use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::{Codec, ElementType};
 use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
 use std::collections::BTreeMap;
@@ -78,35 +77,24 @@ pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -
     let source = Bytes::of(directory, name, actual);
     let file = Hdf5File::open(&source, &path).map_err(format_fault)?;
     let listing = file.listing(&source).map_err(format_fault)?;
-    let attributes = |attributes: &[Hdf5Attribute]| json(attributes, listing.is_netcdf);
+    let attributes = |attributes: &[Hdf5Attribute]| HeldAttributes::told(attributes, listing.is_netcdf);
     // Behind its end may lie what ranks of a program that died still write: nothing new is put there.
     let w = Writer::default().number(file.end().max(actual)).number(listing.is_netcdf.into());
-    let w = w.bytes(attributes(&listing.attributes).as_bytes());
+    let w = w.bytes(&attributes(&listing.attributes));
     let w = w.number(listing.datasets.len() as u64);
     let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
     let w = w.number(listing.groups.len() as u64);
-    let w = listing
-        .groups
-        .iter()
-        .fold(w, |w, group| w.bytes(group.path.as_bytes()).bytes(attributes(&group.attributes).as_bytes()));
+    let w = listing.groups.iter().fold(w, |w, group| {
+        let is_step = group.attributes.iter().any(|attribute| attribute.name == STEP);
+        w.bytes(group.path.as_bytes()).number(is_step.into()).bytes(&attributes(&group.attributes))
+    });
     let superblock = directory.read_prefix(name, SUPERBLOCK_BYTES)?.unwrap_or_default();
     Ok((w.bytes(&superblock).0, Vec::new()))
 }
 
-/// Attributes as JSON; to netCDF, one value is no list of one.
-fn json(attributes: &[Hdf5Attribute], is_netcdf: bool) -> String {
-    let alone = |value: Value| match value {
-        Value::Array(mut values) if is_netcdf && values.len() == 1 => values.remove(0),
-        value => value,
-    };
-    let shown = attributes.iter().filter(|attribute| !OF_DIMENSIONS.contains(&attribute.name.as_str()));
-    let each = shown.filter_map(|attribute| Some((attribute.name.clone(), alone(attribute.to_json()?))));
-    Value::Object(each.collect()).to_string()
-}
-
 /// A dataset in what ranks are told.
-fn tell(w: Writer, listed: &ListedDataset, attributes: &str) -> Writer {
-    let w = w.bytes(listed.path.as_bytes()).bytes(attributes.as_bytes());
+fn tell(w: Writer, listed: &ListedDataset, attributes: &[u8]) -> Writer {
+    let w = w.bytes(listed.path.as_bytes()).bytes(attributes);
     let names = listed.dimensions.iter().flatten();
     let w = w.number(listed.dimensions.as_ref().map_or(u64::MAX, |names| names.len() as u64));
     let w = names.fold(w, |w, name| w.number(name.is_some().into()).bytes(name.as_deref().unwrap_or("").as_bytes()));
@@ -139,7 +127,7 @@ fn tell_dataset(w: Writer, dataset: &Dataset, path: &str) -> Writer {
 
 /// What [`tell`] told: an array, or why it is none.
 fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
-    let (name, attributes) = (r.text()?, map(&r.text()?)?);
+    let (name, attributes) = (r.text()?, HeldAttributes::heard(r.bytes()?));
     let dimensions = match r.number()? {
         u64::MAX => None,
         count => Some((0..count).map(|_| Some((r.number()? == 1, r.text()?))).collect::<Option<Vec<_>>>()?),
@@ -169,19 +157,12 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
     Some((name, Ok(Hdf5Array { array, place, limits, fill, dimensions, attributes, is_new: false })))
 }
 
-fn map(text: &str) -> Option<Map<String, Value>> {
-    match serde_json::from_str(text).ok()? {
-        Value::Object(map) => Some(map),
-        _ => None,
-    }
-}
-
 impl Hdf5 {
     /// What rank 0 found, as all ranks know it.
     pub(super) fn of_told(told: &[u8]) -> Result<Hdf5, Fault> {
         let heard = || {
             let mut r = Reader::new(told);
-            let (end, netcdf, attributes) = (r.number()?, r.number()? == 1, map(&r.text()?)?);
+            let (end, netcdf, attributes) = (r.number()?, r.number()? == 1, HeldAttributes::heard(r.bytes()?));
             let (mut arrays, mut others) = (Vec::new(), BTreeMap::new());
             for _ in 0..r.number()? {
                 match hear(&mut r)? {
@@ -190,7 +171,10 @@ impl Hdf5 {
                 }
             }
             let count = r.number()?;
-            let group = |_| Some(HeldGroup::found(&r.text()?, map(&r.text()?)?));
+            let group = |_| {
+                let (path, is_step) = (r.text()?, r.number()? == 1);
+                Some(HeldGroup::found(&path, HeldAttributes::heard(r.bytes()?), is_step))
+            };
             let groups = (0..count).map(group).collect::<Option<Vec<_>>>()?;
             let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
             let superblock = r.bytes()?.to_vec();

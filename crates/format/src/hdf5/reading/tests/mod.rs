@@ -8,7 +8,7 @@ mod whole;
 
 use super::Hdf5File;
 use crate::error::Error;
-use crate::hdf5::content::{AttributeValue, LinkTarget};
+use crate::hdf5::content::{LinkTarget, StoredValue};
 use fastrand::Rng;
 use std::cell::Cell;
 use std::io::Read;
@@ -48,9 +48,9 @@ fn exercise(source: &InMemory) -> Result<u32, Error> {
         for (_, attribute) in file.attributes_at(source, at).unwrap_or_default() {
             let Ok(attribute) = attribute else { continue };
             let bytes = match &attribute.value {
-                AttributeValue::Elements(bytes) => bytes.len(),
-                AttributeValue::Texts(texts) => texts.iter().map(String::len).sum(),
-                AttributeValue::Lists(lists) => lists.iter().map(Vec::len).sum(),
+                StoredValue::Elements(bytes) => bytes.len(),
+                StoredValue::Texts(texts) => texts.iter().map(Vec::len).sum(),
+                StoredValue::Lists(lists) => lists.iter().map(Vec::len).sum(),
             };
             assert!(bytes <= 4 * file_bytes + (1 << 20), "{bytes} B out of {file_bytes} B");
             read += 1;
