@@ -1,7 +1,7 @@
 //! What is written is read back by the reader of this crate, which is tested with files of other libraries; h5py and netCDF4
 //! read it in the tests of Python.
 
-use hyperslab_format::attribute::Attributes;
+use hyperslab_format::attribute::{AttributeValue, Attributes};
 use hyperslab_format::hdf5::{
     Chunk, ChunkPlace, DatasetStorage, Datatype, Dialect, Filter, Hdf5Attribute, Hdf5Change, Hdf5Edit, Hdf5File,
     Hdf5Metadata, MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
@@ -340,8 +340,49 @@ fn what_has_no_place_is_refused() {
     assert!(refused(vec![chunked(&[4], &[1 << 30], 1)]).contains("2^32 - 1 B"));
     assert!(refused(vec![chunked(&[4], &[2], 3)]).contains("places for some of 2 chunks"));
     assert!(refused(vec![chunked(&[], &[], 1)]).contains("chunks of 1 to"));
-    let long: Attributes = [("long", "x".repeat(70_000))].into_iter().collect();
-    let attributes = Hdf5Attribute::of_values(&long, None, Dialect::Netcdf).unwrap();
-    let group = NewGroup { attributes, ..NewGroup::default() };
-    assert!(Hdf5Metadata::check(&group).unwrap_err().to_string().contains("at most"), "too large an attribute");
+}
+
+/// Attributes above 64 KiB lie in a heap, and others of their object with them; changes put them there and keep them there.
+#[test]
+fn large_attributes_come_back() {
+    let of = |text: &str, count: usize| -> Vec<Hdf5Attribute> {
+        let small = (0..count).map(|number| (format!("n{number}"), AttributeValue::from(number as i64)));
+        let all: Attributes = small.chain([("large".to_string(), text.repeat(40_000).into())]).collect();
+        Hdf5Attribute::of_values(&all, None, Dialect::Netcdf).unwrap()
+    };
+    for count in [0, 1, 40, 700] {
+        let given = of("ab", count);
+        let inner = NewGroup { name: "g".into(), attributes: given.clone(), ..NewGroup::default() };
+        let data = NewDataset { attributes: given.clone(), ..dataset("d", &[3], NewStorage::Contiguous(Some(64))) };
+        let members = vec![NewMember::Group(inner), NewMember::Dataset(data)];
+        let mut source = file(&NewGroup { attributes: given.clone(), members, ..NewGroup::default() }, 1000);
+        let found = |source: &Bytes, path: &str| -> Vec<Hdf5Attribute> {
+            let file = Hdf5File::open(source, "f").unwrap();
+            let at = file.object_at(source, path).unwrap().unwrap();
+            file.attributes_at(source, at).unwrap().into_iter().map(|(_, one)| one.unwrap()).collect()
+        };
+        for path in ["", "g", "d"] {
+            assert_eq!(found(&source, path), given, "{path} with {count}");
+        }
+        let change = |source: &mut Bytes, set: &[Hdf5Attribute], gone: &str| {
+            let file = Hdf5File::open(source, "f").unwrap();
+            let mut edit = Hdf5Edit::of(&file, source, (source.0.len() as u64).next_multiple_of(8)).unwrap();
+            edit.edit_attributes("g", set, &|name| name == gone).unwrap();
+            let change = edit.made().unwrap();
+            apply(source, &change, change.in_place.len());
+        };
+        let small = |name: &str| {
+            let all: Attributes = [(name, 7)].into_iter().collect();
+            Hdf5Attribute::of_values(&all, None, Dialect::Netcdf).unwrap()
+        };
+        change(&mut source, &small("new"), "n0");
+        let kept = given.iter().filter(|one| one.name != "n0").cloned();
+        let expected: Vec<Hdf5Attribute> = kept.chain(small("new")).collect();
+        assert_eq!(found(&source, "g"), expected);
+        change(&mut source, &[], "large");
+        assert!(found(&source, "g").iter().all(|one| one.name != "large"));
+        change(&mut source, &of("xyz", 0), "");
+        assert_eq!(found(&source, "g").last(), of("xyz", 0).last());
+        assert_eq!(found(&source, "d"), given);
+    }
 }

@@ -109,6 +109,17 @@ impl Elements {
         Elements { of: ValueType::Element(element), shape: Some(Vec::new()), bytes: in_order(native, element) }
     }
 
+    /// The same numbers in the order of bytes of this machine; what is no number stays as it is.
+    pub fn native(self) -> Elements {
+        let ValueType::Element(element) = self.of else { return self };
+        let native = ElementType::native(element.kind);
+        if element == native || element.kind.is_opaque() {
+            return self;
+        }
+        let bytes = in_order(&self.bytes, element);
+        Elements { of: ValueType::Element(native), bytes, ..self }
+    }
+
     /// Each element, in the order of bytes of its type.
     pub fn each(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.chunks_exact(self.of.bytes().max(1) as usize)

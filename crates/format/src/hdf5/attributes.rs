@@ -102,6 +102,8 @@ impl Hdf5Attribute {
             }
             (StoredValue::Elements(bytes), datatype) => match value_type(datatype) {
                 Ok(of) => match Elements::new(of, shape.clone(), bytes.clone()) {
+                    // Files of netCDF have an order of bytes that nobody sees.
+                    Some(elements) if is_netcdf => AttributeValue::Elements(elements.native()),
                     Some(elements) => AttributeValue::Elements(elements),
                     None => kept("elements that do not fill their shape", shape),
                 },

@@ -6,7 +6,9 @@
 
 use super::changing::{ChangedDataset, index};
 use super::content::{Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource};
-use super::dense::{COMPACT_MAX, DenseLinks, OBJECT_BYTES_MAX, ORDER_AHEAD, link_name, link_order};
+use super::dense::{
+    COMPACT_MAX, DenseLinks, LargeAttribute, OBJECT_BYTES_MAX, ORDER_AHEAD, large_attributes, link_name, link_order,
+};
 use super::policy::SECTOR_BYTES;
 use super::reading::{ChangedBlock, DensePlaces, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
 use super::writing::{NewGroup, NewMember, NewObjects, attributes, chunked_layout, link, table, table_message};
@@ -155,7 +157,7 @@ impl<'a> Hdf5Edit<'a> {
         let draft = self.draft(at)?;
         let goes = |name: &str| goes(name) || set.iter().any(|attribute| attribute.name == name);
         self.drafts[draft].drop_attributes(self.file, self.source, &goes)?;
-        let (messages, values) = attributes(set, path, self.next())?;
+        let (messages, values) = attributes(set, self.next())?;
         self.add_behind(&values);
         if !messages.is_empty() {
             self.drafts[draft].count_attributes();
@@ -277,6 +279,23 @@ impl<'a> Hdf5Edit<'a> {
         Ok(None)
     }
 
+    /// Puts attributes into a heap where one has no place in the header; others go with it.
+    fn settle_attributes(&mut self, draft: &mut HeaderDraft) -> Result<(), Error> {
+        let Some(ordered) = draft.has_large_attributes() else { return Ok(()) };
+        let messages = draft.take_attributes();
+        let names = messages.iter().map(|(_, body)| self.file.attribute_named(self.source, body));
+        let names = names.collect::<Result<Vec<_>, Error>>()?;
+        let each = names.iter().zip(&messages).map(|(name, (order, message))| LargeAttribute {
+            name: name.as_bytes(),
+            order: *order,
+            message,
+        });
+        let (behind, places) = large_attributes(&each.collect::<Vec<_>>(), ordered, self.next())?;
+        self.add_behind(&behind);
+        draft.lead_attributes_to(places);
+        Ok(())
+    }
+
     /// Adds links to those of a group that lie in a heap.
     fn grow_links(
         &mut self,
@@ -319,6 +338,7 @@ impl<'a> Hdf5Edit<'a> {
             if !draft.is_changed() {
                 continue;
             }
+            self.settle_attributes(draft)?;
             if let Some(table) = draft.table.take() {
                 let at = self.next();
                 let all: Vec<_> = table.iter().map(|link| (link.name.as_str(), link.member.clone())).collect();

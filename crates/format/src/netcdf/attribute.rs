@@ -7,7 +7,6 @@ use crate::attribute::{
     AttributeValue, Attributes, Elements, PlainKind, Texts, ValueType, in_order, plain_values, shown, typed,
 };
 use crate::error::{Context, Error, excerpt};
-use hyperslab_layout::{ByteOrder, ElementType};
 
 /// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Attribute
 /// Conventions", and CF 2.5.1 and 3.5).
@@ -107,8 +106,8 @@ impl Attribute {
         let kind = Type::of(element.kind)
             .ok_or_else(|| refused("give a number of another type, such as int8 for a truth value"))?;
         let kind = variable.filter(|of| must_be.is_some() && of.kind() == kind.kind()).unwrap_or(kind);
-        let each = elements.each().flat_map(|one| in_order(&in_order(one, element), kind.element()));
-        Ok(Attribute::of_bytes(name.into(), kind, each.collect()))
+        let bytes = in_order(&in_order(&elements.bytes, element), kind.element());
+        Ok(Attribute::of_bytes(name.into(), kind, bytes))
     }
 
     /// The attribute that says what was never written of a variable: one element, in native byte order.
@@ -131,11 +130,9 @@ impl Attribute {
                 }),
             };
         }
-        let native = ElementType { kind: self.kind.kind(), order: ByteOrder::NATIVE };
-        let each = self.bytes.chunks_exact(self.kind.bytes() as usize);
-        let bytes: Vec<u8> = each.flat_map(|one| in_order(one, self.kind.element())).collect();
         let shape = if self.count() == 1 { Vec::new() } else { vec![self.count()] };
-        AttributeValue::Elements(Elements { of: ValueType::Element(native), shape: Some(shape), bytes })
+        let of = ValueType::Element(self.kind.element());
+        AttributeValue::Elements(Elements { of, shape: Some(shape), bytes: self.bytes.clone() }.native())
     }
 
     /// The first version that has values of this type.

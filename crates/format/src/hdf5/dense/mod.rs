@@ -11,6 +11,7 @@
 //! whole or not at all, and so the link is there. The table of symbols of the oldest format could not grow so: its names lie in one
 //! stretch, which is copied when it is full, and it does not know in which order links were made.
 
+mod attributes;
 mod behind;
 mod heap;
 mod policy;
@@ -21,6 +22,7 @@ use super::lookup3::lookup3;
 use super::policy::SECTOR_BYTES;
 use super::reading::{ChildNode, DensePlaces, Hdf5File, StoredDense};
 use crate::error::{Context, Error};
+pub(super) use attributes::{LargeAttribute, large_attributes};
 use behind::BehindEnd;
 use heap::{GrowingHeap, HeapParts};
 use policy::{BLOCK_BYTES, BY_NAME, BY_ORDER, NAMES_AT, NODE_BYTES, ORDERS_AT, ROOT_BYTES};

@@ -46,6 +46,18 @@ pub(super) const BY_NAME: (u8, usize) = (5, 4 + ID_BYTES);
 
 pub(super) const BY_ORDER: (u8, usize) = (6, 8 + ID_BYTES);
 
+/// Bytes of what an attribute is found by in its heap, and most bytes of one that libraries put into blocks \[B\].
+pub(super) const ATTRIBUTE_ID_BYTES: usize = 8;
+
+pub(super) const ATTRIBUTE_OBJECT_BYTES_MAX: usize = 4096;
+
+/// Types of records, and their bytes: huge objects by their numbers; attributes by the hash of their names, and by their order.
+pub(super) const HUGE: (u8, usize) = (1, 24);
+
+pub(super) const ATTRIBUTE_BY_NAME: (u8, usize) = (8, ATTRIBUTE_ID_BYTES + 9);
+
+pub(super) const ATTRIBUTE_BY_ORDER: (u8, usize) = (9, ATTRIBUTE_ID_BYTES + 5);
+
 /// Where the heads of trees lie in the root block \[B\].
 pub(super) const NAMES_AT: u64 = HEAP_HEAD_BYTES.next_multiple_of(8) as u64;
 

@@ -15,7 +15,7 @@ use crate::error::{Context, Error};
 use crate::hdf5::content::{Dataset, Link, LinkTarget, MetadataSource, NOWHERE};
 use crate::hdf5::lookup3::checked;
 use crate::hdf5::policy::NOTHING_BYTES_MAX;
-use crate::hdf5::writing::{GROUP_INFO_BODY, link, link_message};
+use crate::hdf5::writing::{GROUP_INFO_BODY, MESSAGE_BYTES_MAX, link, link_message};
 
 /// A header that is being changed.
 #[derive(Debug)]
@@ -235,6 +235,36 @@ impl HeaderDraft {
         Ok(())
     }
 
+    /// Whether an attribute has no place in a header, and then, whether an index of their order is promised. A header of the older
+    /// form cannot lead elsewhere.
+    pub(in crate::hdf5) fn has_large_attributes(&self) -> Option<bool> {
+        let is_large =
+            |message: &HeaderMessage| message.is(MessageKind::Attribute) && message.body.len() > MESSAGE_BYTES_MAX;
+        let info = self.header.find(MessageKind::AttributeInfo)?;
+        let found = self.header.messages.iter().any(is_large);
+        found.then(|| info.body.get(1).is_some_and(|flags| flags & 2 != 0))
+    }
+
+    /// Takes all attributes out of the header: when each was made, and its message.
+    pub(in crate::hdf5) fn take_attributes(&mut self) -> Vec<(u32, Vec<u8>)> {
+        let is_own = |message: &HeaderMessage| message.is(MessageKind::Attribute);
+        let (own, others) = std::mem::take(&mut self.header.messages).into_iter().partition(is_own);
+        self.header.messages = others;
+        let own: Vec<HeaderMessage> = own;
+        own.into_iter().map(|message| (message.order.unwrap_or(0).into(), message.body)).collect()
+    }
+
+    /// Lets the header say that all attributes lie there.
+    pub(in crate::hdf5) fn lead_attributes_to(&mut self, places: DensePlaces) {
+        let Some(body) = self.body(MessageKind::AttributeInfo).filter(|body| body.len() >= 2) else { return };
+        let flags = body[1];
+        body.truncate(2 + if flags & 1 != 0 { 2 } else { 0 });
+        let orders = places.orders.filter(|_| flags & 2 != 0);
+        for place in [Some(places.heap), Some(places.names), orders.or((flags & 2 != 0).then_some(NOWHERE))] {
+            place.into_iter().for_each(|place| body.extend(place.to_le_bytes()));
+        }
+    }
+
     /// Takes away the attributes whose names are such.
     pub(in crate::hdf5) fn drop_attributes(
         &mut self,
@@ -295,7 +325,9 @@ impl HeaderDraft {
         let mut block = if self.is_old() { Vec::new() } else { b"OCHK".to_vec() };
         for HeaderMessage { kind, flags, order, body, .. } in &self.header.messages {
             if body.len() > NOTHING_BYTES_MAX {
-                return Err(context.invalid("links and attributes of at most 65528 B", format!("{} B", body.len())));
+                let error = context
+                    .unsupported("attributes of at most 65528 B in a header of this form", format!("{} B", body.len()));
+                return Err(error.with_hint("copy the file with h5repack --low=1, or keep large values in a dataset"));
             }
             block.extend(self.message(*kind, *flags, *order, body));
         }
@@ -320,6 +352,16 @@ impl HeaderDraft {
 }
 
 impl Hdf5File {
+    /// The name in the message of an attribute.
+    pub(in crate::hdf5) fn attribute_named(
+        &self,
+        source: &dyn MetadataSource,
+        message: &[u8],
+    ) -> Result<String, Error> {
+        let context = Context::new("change attributes of", self.name());
+        attribute_name(&Fetcher::new(source, self.widths, context), message)
+    }
+
     /// The dataset with the header at this address, or else with this path.
     ///
     /// # Errors

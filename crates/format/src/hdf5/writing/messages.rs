@@ -184,11 +184,12 @@ pub(in crate::hdf5) fn link_message(name: &str, member: &LinkTarget) -> Vec<u8> 
     bytes
 }
 
-/// Section IV.A.2.v: attributes in the header, in the order in which they were made.
-pub(super) fn attribute_info(attributes: usize) -> Vec<u8> {
+/// Section IV.A.2.v: attributes in the order in which they were made, in the header, or in a heap.
+pub(super) fn attribute_info(attributes: usize, places: Option<DensePlaces>) -> Vec<u8> {
     let mut bytes = vec![0, 0b11];
     bytes.extend((attributes as u16).to_le_bytes());
-    bytes.extend([0xff; 24]);
+    let places = places.map_or([NOWHERE; 3], |places| [places.heap, places.names, places.orders.unwrap_or(NOWHERE)]);
+    places.iter().for_each(|place| bytes.extend(place.to_le_bytes()));
     bytes
 }
 

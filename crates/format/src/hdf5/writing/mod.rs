@@ -15,7 +15,7 @@ mod scales;
 mod tree;
 
 use super::content::{Hdf5Attribute, NOWHERE};
-use super::dense::{COMPACT_MAX, DenseLinks, MadeLinks, ORDER_AHEAD};
+use super::dense::{COMPACT_MAX, DenseLinks, LargeAttribute, MadeLinks, ORDER_AHEAD, large_attributes};
 use super::lookup3::checked;
 use super::policy::{NAME_BYTES_MAX, SECTOR_BYTES};
 use super::reading::SIGNATURE;
@@ -106,10 +106,10 @@ impl NewObjects {
 
 /// Messages of attributes, for an object of a file that exists, and the values of variable length that they lead to, which lie
 /// from this address on.
-pub(super) fn attributes(all: &[Hdf5Attribute], path: &str, at: u64) -> Result<(Vec<Vec<u8>>, Vec<u8>), Error> {
+pub(super) fn attributes(all: &[Hdf5Attribute], at: u64) -> Result<(Vec<Vec<u8>>, Vec<u8>), Error> {
     let mut pass = WritePass::default();
     pass.places.heap = at;
-    let each = all.iter().map(|attribute| pass.attribute(&scales::NewAttribute::of(attribute), path));
+    let each = all.iter().map(|attribute| pass.attribute(&scales::NewAttribute::of(attribute)));
     let messages = each.collect::<Result<Vec<_>, Error>>()?;
     Ok((messages, pass.heap.bytes()))
 }
@@ -193,7 +193,7 @@ struct WritePass {
     headers: Vec<Vec<u8>>,
     /// Indexes of chunks.
     indexes: Vec<Vec<u8>>,
-    /// Links of groups that have many, in heaps.
+    /// Links of groups that have many, and large attributes, in heaps.
     tables: Vec<Vec<u8>>,
     heap: Heap,
     /// Paths of datasets, and the addresses of their headers.
@@ -288,23 +288,29 @@ impl WritePass {
             let context = Context::new("make the HDF5 attributes of", path);
             return Err(context.invalid(format!("at most {} attributes", u16::MAX), all.len().to_string()));
         }
-        header.message(messages::ATTRIBUTE_INFO, &messages::attribute_info(all.len()));
-        for (order, attribute) in all.iter().enumerate() {
-            header.ordered(messages::ATTRIBUTE, order as u16, &self.attribute(attribute, path)?);
+        let made = all.iter().map(|attribute| self.attribute(attribute)).collect::<Result<Vec<_>, Error>>()?;
+        if made.iter().all(|message| message.len() <= MESSAGE_BYTES_MAX) {
+            header.message(messages::ATTRIBUTE_INFO, &messages::attribute_info(all.len(), None));
+            for (order, message) in made.iter().enumerate() {
+                header.ordered(messages::ATTRIBUTE, order as u16, message);
+            }
+            return Ok(());
         }
+        let at = self.places.tables.get(self.tables.len()).copied().unwrap_or(0);
+        let each = all.iter().zip(&made).zip(0..).map(|((attribute, message), order)| LargeAttribute {
+            name: attribute.name.as_bytes(),
+            order,
+            message,
+        });
+        let (behind, places) = large_attributes(&each.collect::<Vec<_>>(), true, at)?;
+        self.tables.push(behind);
+        header.message(messages::ATTRIBUTE_INFO, &messages::attribute_info(all.len(), Some(places)));
         Ok(())
     }
 
-    fn attribute(&mut self, attribute: &scales::NewAttribute, path: &str) -> Result<Vec<u8>, Error> {
+    fn attribute(&mut self, attribute: &scales::NewAttribute) -> Result<Vec<u8>, Error> {
         let elements = attribute.elements(&mut self.heap, self.places.heap, &self.places.headers);
-        let context = Context::new("make the HDF5 attribute", &attribute.name);
-        let made = messages::attribute(attribute, &elements, &context)?;
-        if made.len() <= MESSAGE_BYTES_MAX {
-            return Ok(made);
-        }
-        let found = format!("{} B at `{path}`", made.len());
-        let error = context.invalid(format!("at most {MESSAGE_BYTES_MAX} B"), found);
-        Err(error.with_hint("keep large values in a dataset"))
+        messages::attribute(attribute, &elements, &Context::new("make the HDF5 attribute", &attribute.name))
     }
 
     /// All of it, from this address on, where everything lies as it was given.
