@@ -131,7 +131,7 @@ impl Hdf5Attribute {
     /// One of which this is all that can be said.
     pub(super) fn unread(name: String, what: &str) -> Hdf5Attribute {
         let datatype = Datatype::Unsupported { bytes: 1, what: what.into() };
-        Hdf5Attribute { name, datatype, shape: Some(vec![0]), value: StoredValue::Elements(Vec::new()) }
+        Hdf5Attribute { name, datatype, shape: None, value: StoredValue::Elements(Vec::new()) }
     }
 }
 
@@ -163,10 +163,19 @@ fn value_type(datatype: &Datatype) -> Result<ValueType, String> {
 /// Texts of variable length, or what netCDF has as one.
 fn texts(mut each: Vec<Vec<u8>>, shape: Option<Vec<u64>>, dialect: Dialect) -> AttributeValue {
     if shape.as_ref().is_some_and(Vec::is_empty) {
-        return AttributeValue::text(each.pop().unwrap_or_default());
+        let text = each.pop().unwrap_or_default();
+        return match std::str::from_utf8(&text) {
+            // Whether one text has a length in its type or not is the same to netCDF.
+            Err(_) if dialect == Dialect::Netcdf => {
+                let of = ValueType::Bytes(text.len() as u32);
+                AttributeValue::Elements(Elements { of, shape, bytes: text })
+            }
+            _ => AttributeValue::text(text),
+        };
     }
     let strings = || each.iter().map(|text| std::str::from_utf8(text).ok()).collect::<Option<Vec<_>>>();
-    match strings().filter(|_| dialect == Dialect::Netcdf && shape.as_ref().is_some_and(|shape| shape.len() == 1)) {
+    let listed = dialect == Dialect::Netcdf && !each.is_empty() && shape.as_ref().is_some_and(|shape| shape.len() == 1);
+    match strings().filter(|_| listed) {
         Some(strings) => strings.into(),
         None => AttributeValue::Texts(Texts { shape, texts: each }),
     }

@@ -27,7 +27,7 @@ pub(super) fn value(fetcher: &Fetcher, datatype: &Datatype, count: u64, stored: 
         }
         other if other.has_variable() => {
             let expected = "values of variable length by themselves";
-            Err(fetcher.context.unsupported(expected, "ones inside of other types"))
+            Err(fetcher.context.unsupported(expected, "values of variable length inside of other types"))
         }
         _ => Ok(StoredValue::Elements(elements.to_vec())),
     }
