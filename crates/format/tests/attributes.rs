@@ -185,3 +185,25 @@ fn edits_set_in_place_and_behind() {
     AttributeEdit { clear: true, ..AttributeEdit::setting(set.clone()) }.apply(&mut all);
     assert_eq!(all, set);
 }
+
+#[test]
+fn texts_with_a_zero_are_refused_where_they_would_be_cut() {
+    for value in [AttributeValue::from("a\0b"), vec!["a", "b\0"].into()] {
+        let given: Attributes = [("x", value)].into_iter().collect();
+        for dialect in [Dialect::H5py, Dialect::Netcdf] {
+            let error = Hdf5Attribute::of_values(&given, None, dialect).unwrap_err();
+            assert!(error.is_invalid() && error.object() == "x", "{error}");
+        }
+        assert!(Attribute::of_values(&given, None).unwrap_err().is_invalid());
+        assert!(attributes_to_json(&given, None).is_ok());
+    }
+    let bytes = |bytes: &[u8]| {
+        let of = ValueType::Bytes(bytes.len() as u32);
+        let value = Elements::new(of, Some(Vec::new()), bytes.to_vec()).unwrap().into_value();
+        let given: Attributes = [("x", value)].into_iter().collect();
+        Hdf5Attribute::of_values(&given, None, Dialect::H5py).map(|_| Attribute::of_values(&given, None).is_ok())
+    };
+    assert_eq!(bytes(b"a\0b").ok(), Some(false));
+    assert!(bytes(b"ab\0").unwrap_err().hint().unwrap().contains("np.void"));
+    assert_eq!(bytes(b"\0").ok(), Some(true));
+}
