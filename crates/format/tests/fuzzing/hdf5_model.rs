@@ -77,7 +77,7 @@ fn attributes(input: &mut Input) -> Vec<Hdf5Attribute> {
 }
 
 fn attribute(input: &mut Input, name: &str) -> Hdf5Attribute {
-    let count = input.one_of(&[1, 0, 2, 5, 40]);
+    let count = input.one_of(&[1, 0, 2, 5, 40, 9000]);
     let (datatype, value) = match input.below(3) {
         0 => (REAL, StoredValue::Elements(vec![input.byte(); 8 * count as usize])),
         1 => (Datatype::VariableText { utf8: true }, StoredValue::Texts(vec!["tä".repeat(3).into(); count as usize])),
