@@ -190,7 +190,8 @@ impl<'a> HeaderReader<'a> {
         let bytes = self.count()?;
         let bytes = self.padded(bytes)?;
         let unfit = |_| self.context.corrupt("a name in UTF-8", format!("{bytes:x?}"));
-        Ok(std::str::from_utf8(bytes).map(str::to_owned).map_err(unfit)?)
+        // Old writers counted the zeros that end a text in C.
+        Ok(std::str::from_utf8(bytes).map(|name| name.trim_end_matches('\0').to_owned()).map_err(unfit)?)
     }
 
     /// A list with this tag, or none. Nothing is allocated for what is not there: each takes some bytes.

@@ -188,6 +188,21 @@ fn the_number_of_records_may_be_open() {
     }
 }
 
+/// As in files of old writers, of which netCDF has the reference for its own tests.
+#[test]
+fn zeros_at_the_end_of_a_name_are_not_part_of_it() {
+    let attributes = map(json!({ "plughXX": 1 }));
+    let mut header = NetcdfHeader::new(Version::Classic, Attribute::of_values(&attributes, None).unwrap());
+    let names = names(&["yyX"]);
+    header.add(&[new("vX", &[3], Kind::Int16, Some(&names))], None, Some(Version::Classic)).unwrap();
+    let bytes: Vec<u8> = header.to_bytes().into_iter().map(|byte| if byte == b'X' { 0 } else { byte }).collect();
+    let (read, end) = NetcdfHeader::parse(&bytes, 1 << 20, "f").unwrap().unwrap();
+    assert_eq!(end, bytes.len() as u64);
+    assert_eq!((&*read.attributes[0].name, &*read.variables[0].name), ("plugh", "v"));
+    assert_eq!(read.dimension_names(0), ["yy"]);
+    assert_eq!(read.variables[0].begin, header.variables[0].begin);
+}
+
 /// Each byte of a header changed in some ways: an error or another header, and no panic; sizes that are not valid are never
 /// allocated.
 #[test]
