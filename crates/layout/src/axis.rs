@@ -2,7 +2,7 @@
 
 use crate::index_set::{Term, Terms};
 use crate::ordered::{Finger, Spanned};
-use crate::places::Places;
+use crate::places::ListedPlaces;
 use crate::{IndexSet, Triplet};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub enum Axis {
     /// What a list says, as in element maps: terms in rising order of which none begins before the one before it ends.
     Listed(Arc<[Listed]>),
     /// The same where runs are short and follow no pattern.
-    Scattered(Arc<Places>),
+    Scattered(Arc<ListedPlaces>),
 }
 
 impl Spanned for Listed {

@@ -4,22 +4,22 @@
 //! make, check and prepare one takes ten times as long as to move the element it has. So such a list is one batch: its runs
 //! are found in both views by going through three lists at once, and whatever else there is in the piece is the same for all.
 
-use crate::joined::{Joined, Run};
+use crate::joined::{Joined, JoinedRun};
 use crate::view::{View, stretches};
 use crate::{Loop, Loops, Nest, Region};
 
 /// All that a piece has, where one of its dimensions is a list and the others are one nest.
-pub struct Batch<'a> {
+pub struct RunBatch<'a> {
     /// What each run has at each of its elements: addresses relative to those of the run.
     pub each: Nest,
     /// The runs.
     pub runs: Joined<'a>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> RunBatch<'a> {
     /// Of the elements of a region, at their addresses in views `a` and `b`; `None` where they are not such a piece, and
     /// [`nests`](crate::nests) says where they lie.
-    pub fn new(region: &'a Region, a: &'a View, b: &'a View) -> Option<Batch<'a>> {
+    pub fn new(region: &'a Region, a: &'a View, b: &'a View) -> Option<RunBatch<'a>> {
         let dims = || region.dims.iter().zip(a.axes.iter().zip(&b.axes));
         let list = dims().position(|(set, (a, b))| Joined::is_one(set, &a.0, &b.0))?;
         let mut each = Nest { a: a.base, b: b.base, loops: Loops::new() };
@@ -37,11 +37,11 @@ impl<'a> Batch<'a> {
         }
         let (here, there) = (&a.axes[list], &b.axes[list]);
         let runs = Joined::new(&region.dims[list], (&here.0, here.1), (&there.0, there.1))?;
-        Some(Batch { each: each.normalised(), runs })
+        Some(RunBatch { each: each.normalised(), runs })
     }
 
     /// One run as a nest.
-    pub fn nest(each: &Nest, step: (i64, i64), run: Run) -> Nest {
+    pub fn nest(each: &Nest, step: (i64, i64), run: JoinedRun) -> Nest {
         let mut loops = each.loops.clone();
         loops.push(Loop { count: run.count, a: step.0, b: step.1 });
         Nest { a: each.a + run.a, b: each.b + run.b, loops }.normalised()
@@ -110,9 +110,9 @@ mod tests {
                 }
                 expected.sort_unstable();
                 assert_eq!(visited(nests(&region, a, b)), expected);
-                if let Some(Batch { each, runs }) = Batch::new(&region, a, b) {
+                if let Some(RunBatch { each, runs }) = RunBatch::new(&region, a, b) {
                     let step = runs.step();
-                    assert_eq!(visited(runs.map(|run| Batch::nest(&each, step, run))), expected);
+                    assert_eq!(visited(runs.map(|run| RunBatch::nest(&each, step, run))), expected);
                     batches += 1;
                 }
             }

@@ -17,8 +17,9 @@ mod term;
 use crate::ordered::{Enumerated, Finger, Sorted, Spanned};
 use nested::Nests;
 pub use nested::{Level, Nested};
+pub(crate) use scattered::RUNS_MIN;
 pub use scattered::ScatteredRuns;
-use scattered::{Part, Scattered};
+use scattered::{ListPart, Scattered};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use term::Term;
@@ -195,10 +196,10 @@ impl IndexSet {
         Some(IndexSet::of_terms(&mut terms))
     }
 
-    fn of_part(part: Part) -> IndexSet {
+    fn of_part(part: ListPart) -> IndexSet {
         match part {
-            Part::Few(mut terms) => IndexSet::of_terms(&mut terms),
-            Part::List(list) => IndexSet(Kept::Several(Arc::new(Several::Scattered(list)))),
+            ListPart::Few(mut terms) => IndexSet::of_terms(&mut terms),
+            ListPart::List(list) => IndexSet(Kept::Several(Arc::new(Several::Scattered(list)))),
         }
     }
 

@@ -5,11 +5,11 @@ use crate::axis::Axis;
 use crate::counted::look;
 use crate::index_set::{ScatteredRuns, Term};
 use crate::ordered::Finger;
-use crate::places::Places;
+use crate::places::ListedPlaces;
 
 /// Elements that lie at equal distances on both sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
+pub struct JoinedRun {
     /// The first address on side `a` \[B\].
     pub a: i64,
     /// The first address on side `b` \[B\].
@@ -22,7 +22,7 @@ pub struct Run {
 type Strided<'a> = (&'a Axis, i64);
 
 /// Where rising indices lie on one side, each found from the place of the one before it.
-enum Cursor<'a> {
+enum AxisCursor<'a> {
     /// At equal distances from where the index 0 would lie.
     Affine {
         origin: i64,
@@ -34,7 +34,7 @@ enum Cursor<'a> {
     },
     /// As a list says.
     Listed {
-        places: &'a Places,
+        places: &'a ListedPlaces,
         run: usize,
         stride: i64,
     },
@@ -45,22 +45,22 @@ enum Cursor<'a> {
     },
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> AxisCursor<'a> {
     /// Over the indices of a set.
-    fn new(set: &IndexSet, (axis, stride): Strided<'a>) -> Cursor<'a> {
+    fn new(set: &IndexSet, (axis, stride): Strided<'a>) -> AxisCursor<'a> {
         match axis {
             Axis::Owned(held) => match held.as_range() {
-                Some((low, _)) => Cursor::Affine { origin: -(low as i64) * stride, step: stride },
-                None if held.id() == set.id() => Cursor::Packed { step: stride },
-                None => Cursor::Other { axis, stride, finger: Finger::default() },
+                Some((low, _)) => AxisCursor::Affine { origin: -(low as i64) * stride, step: stride },
+                None if held.id() == set.id() => AxisCursor::Packed { step: stride },
+                None => AxisCursor::Other { axis, stride, finger: Finger::default() },
             },
             Axis::Selected(t, low) if t.block == 1 || t.count <= 1 => {
                 let step = if t.count > 1 { t.stride as i64 } else { 1 };
-                Cursor::Affine { origin: (t.start as i64 - *low as i64) * stride, step: step * stride }
+                AxisCursor::Affine { origin: (t.start as i64 - *low as i64) * stride, step: step * stride }
             }
-            Axis::Scattered(places) => Cursor::Listed { places, run: 0, stride },
+            Axis::Scattered(places) => AxisCursor::Listed { places, run: 0, stride },
             Axis::Selected(..) | Axis::Folded(..) | Axis::Listed(_) => {
-                Cursor::Other { axis, stride, finger: Finger::default() }
+                AxisCursor::Other { axis, stride, finger: Finger::default() }
             }
         }
     }
@@ -69,14 +69,14 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn at(&mut self, index: u64, before: u64) -> (i64, u64) {
         match self {
-            Cursor::Affine { origin, step } => (*origin + index as i64 * *step, u64::MAX),
-            Cursor::Packed { step } => (before as i64 * *step, u64::MAX),
-            Cursor::Listed { places, run, stride } => {
+            AxisCursor::Affine { origin, step } => (*origin + index as i64 * *step, u64::MAX),
+            AxisCursor::Packed { step } => (before as i64 * *step, u64::MAX),
+            AxisCursor::Listed { places, run, stride } => {
                 *run = places.run_from(*run, index);
                 let (position, count) = places.inside(*run, index);
                 (position as i64 * *stride, count)
             }
-            Cursor::Other { axis, stride, finger } => {
+            AxisCursor::Other { axis, stride, finger } => {
                 let (position, count) = axis.run_at(finger, index);
                 (position * *stride, count)
             }
@@ -86,29 +86,29 @@ impl<'a> Cursor<'a> {
 
 /// The runs of one dimension in two views.
 pub struct Joined<'a> {
-    runs: Runs<'a>,
+    runs: SetRuns<'a>,
     /// What is left of the current run, and how many indices lie before it.
     left: (u64, u64),
     before: u64,
-    a: Cursor<'a>,
-    b: Cursor<'a>,
+    a: AxisCursor<'a>,
+    b: AxisCursor<'a>,
     step: (i64, i64),
 }
 
 /// The runs of a set, each by its first index and one past the last.
-enum Runs<'a> {
+enum SetRuns<'a> {
     Scattered(ScatteredRuns<'a>),
     Terms { terms: &'a [Term], run: u64 },
 }
 
-impl Iterator for Runs<'_> {
+impl Iterator for SetRuns<'_> {
     type Item = (u64, u64);
 
     #[inline(always)]
     fn next(&mut self) -> Option<(u64, u64)> {
         match self {
-            Runs::Scattered(runs) => runs.next(),
-            Runs::Terms { terms, run } => {
+            SetRuns::Scattered(runs) => runs.next(),
+            SetRuns::Terms { terms, run } => {
                 let term = terms.first()?;
                 let start = term.start + *run * term.step;
                 *run += 1;
@@ -128,10 +128,10 @@ impl<'a> Joined<'a> {
             return None;
         }
         let runs = match set.scattered_runs() {
-            Some(runs) => Runs::Scattered(runs),
-            None => Runs::Terms { terms: set.terms(), run: 0 },
+            Some(runs) => SetRuns::Scattered(runs),
+            None => SetRuns::Terms { terms: set.terms(), run: 0 },
         };
-        let (step, cursor) = (|(axis, stride): Strided| axis.slope() * stride, |side| Cursor::new(set, side));
+        let (step, cursor) = (|(axis, stride): Strided| axis.slope() * stride, |side| AxisCursor::new(set, side));
         Some(Joined { runs, left: (0, 0), before: 0, a: cursor(a), b: cursor(b), step: (step(a), step(b)) })
     }
 
@@ -146,10 +146,10 @@ impl<'a> Joined<'a> {
 }
 
 impl Iterator for Joined<'_> {
-    type Item = Run;
+    type Item = JoinedRun;
 
     #[inline]
-    fn next(&mut self) -> Option<Run> {
+    fn next(&mut self) -> Option<JoinedRun> {
         look();
         if self.left.0 == self.left.1 {
             self.left = self.runs.next()?;
@@ -159,6 +159,6 @@ impl Iterator for Joined<'_> {
         let count = (end - index).min(here).min(there);
         self.left.0 += count;
         self.before += count;
-        Some(Run { a, b, count })
+        Some(JoinedRun { a, b, count })
     }
 }

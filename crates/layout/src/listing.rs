@@ -7,7 +7,7 @@
 use crate::IndexSet;
 use crate::axis::{Axis, Listed};
 use crate::index_set::{RUNS_MIN, Term};
-use crate::places::Places;
+use crate::places::ListedPlaces;
 
 /// Parts of a list that are looked at to see whether it follows a pattern.
 const SAMPLES: usize = 16;
@@ -77,7 +77,7 @@ fn scattered(sorted: &[(u64, u64, u64)]) -> Option<Layer> {
         return None;
     }
     let set = IndexSet::of_runs(sorted.iter().map(|run| (run.0, run.1)))?;
-    Some(Layer { set, axis: Axis::Scattered(Places::of_runs(sorted)?.into()) })
+    Some(Layer { set, axis: Axis::Scattered(ListedPlaces::of_runs(sorted)?.into()) })
 }
 
 impl Layer {

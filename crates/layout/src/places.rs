@@ -6,21 +6,21 @@ use crate::ordered::Finger;
 /// Runs of indices in rising order, none of which has an index in common with another, and the position of each in a memory:
 /// 20 bytes a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Places {
+pub struct ListedPlaces {
     starts: Box<[u64]>,
     ats: Box<[u64]>,
     lens: Box<[u32]>,
 }
 
-impl Places {
+impl ListedPlaces {
     /// Of runs `(first index, length, position)`. `None` when one begins before the one before it ends, or has none of its own
     /// or too many indices.
-    pub fn of_runs(runs: &[(u64, u64, u64)]) -> Option<Places> {
+    pub fn of_runs(runs: &[(u64, u64, u64)]) -> Option<ListedPlaces> {
         let apart = runs.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0);
         let lens: Option<Box<[u32]>> =
             runs.iter().map(|run| u32::try_from(run.1).ok().filter(|&len| len > 0)).collect();
         let (starts, ats) = (runs.iter().map(|run| run.0).collect(), runs.iter().map(|run| run.2).collect());
-        Some(Places { starts, ats, lens: lens.filter(|_| apart)? })
+        Some(ListedPlaces { starts, ats, lens: lens.filter(|_| apart)? })
     }
 
     /// How many runs there are.

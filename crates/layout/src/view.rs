@@ -5,7 +5,7 @@
 //! data in this project is a walk over one region in two views.
 
 use crate::axis::Axis;
-use crate::joined::{Joined, Run};
+use crate::joined::{Joined, JoinedRun};
 use crate::ordered::Finger;
 use crate::{ElementType, IndexSet, Loop, Loops, Nest, Region};
 
@@ -62,7 +62,8 @@ pub(crate) struct Stretch {
 pub(crate) fn stretches(set: &IndexSet, (a, sa): &(Axis, i64), (b, sb): &(Axis, i64)) -> Vec<Stretch> {
     if let Some(joined) = Joined::new(set, (a, *sa), (b, *sb)) {
         let (once, step) = (Loop { count: 1, a: 0, b: 0 }, joined.step());
-        let stretch = |Run { a, b, count }| Stretch { a, b, outer: once, inner: Loop { count, a: step.0, b: step.1 } };
+        let stretch =
+            |JoinedRun { a, b, count }| Stretch { a, b, outer: once, inner: Loop { count, a: step.0, b: step.1 } };
         return joined.map(stretch).collect();
     }
     let cut = b.cut(a.cut(set.terms().into()));

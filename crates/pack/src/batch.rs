@@ -10,10 +10,10 @@ use crate::memory::{Memory, MemoryKind};
 use crate::moves::{mover, swapper};
 use crate::nan::{CopyError, NotANumber};
 use crate::shape::{ONCE, Plane, take_run};
-use hyperslab_layout::{Batch, ElementType, Joined, Loop, Nest, Region, Run, View, nests};
+use hyperslab_layout::{ElementType, Joined, JoinedRun, Loop, Nest, Region, RunBatch, View, nests};
 
 /// One side of a batch: what each run touches, from its address on.
-struct Reach<'a> {
+struct BatchSide<'a> {
     memory: &'a Memory,
     side: Side,
     /// The lowest byte that an element of a run touches, and one past the highest, relative to its address.
@@ -21,12 +21,16 @@ struct Reach<'a> {
     step: i64,
 }
 
-impl<'a> Reach<'a> {
-    fn new(memory: &'a Memory, side: Side, (hull, step): (Option<(i64, i64)>, i64)) -> Result<Reach<'a>, CopyError> {
+impl<'a> BatchSide<'a> {
+    fn new(
+        memory: &'a Memory,
+        side: Side,
+        (hull, step): (Option<(i64, i64)>, i64),
+    ) -> Result<BatchSide<'a>, CopyError> {
         if memory.kind() != MemoryKind::Host {
             return Err(CopyError::OutOfReach(memory.kind()));
         }
-        Ok(Reach { memory, side, each: hull.unwrap_or((0, 0)), step })
+        Ok(BatchSide { memory, side, each: hull.unwrap_or((0, 0)), step })
     }
 
     /// That a run lies within the memory.
@@ -51,7 +55,7 @@ pub fn copy_region(
     (from, here): (&Memory, &View),
     (to, there): (&Memory, &View),
 ) -> Result<(), CopyError> {
-    if let Some(batch) = Batch::new(region, here, there) {
+    if let Some(batch) = RunBatch::new(region, here, there) {
         return copy_batch(batch, (from, here.element), (to, there.element));
     }
     for nest in nests(region, here, there) {
@@ -65,15 +69,15 @@ pub fn copy_region(
 /// # Errors
 /// As for [`copy`](crate::copy()); of what lies out of bounds, the runs before it have been copied.
 pub fn copy_batch(
-    batch: Batch<'_>,
+    batch: RunBatch<'_>,
     (from, from_type): (&Memory, ElementType),
     (to, to_type): (&Memory, ElementType),
 ) -> Result<(), CopyError> {
-    let Batch { mut each, runs } = batch;
+    let RunBatch { mut each, runs } = batch;
     let step = runs.step();
     let sides = (
-        Reach::new(from, Side::From, (each.hull_a(from_type.bytes()), step.0))?,
-        Reach::new(to, Side::To, (each.hull_b(to_type.bytes()), step.1))?,
+        BatchSide::new(from, Side::From, (each.hull_a(from_type.bytes()), step.0))?,
+        BatchSide::new(to, Side::To, (each.hull_b(to_type.bytes()), step.1))?,
     );
     let base = (from.pointer().wrapping_offset(each.a as isize), to.pointer().wrapping_offset(each.b as isize));
     (each.a, each.b) = (0, 0);
@@ -128,7 +132,7 @@ fn swap_unit(element: ElementType) -> Option<u64> {
 /// The runs, and where both sides begin.
 struct All<'a> {
     runs: Joined<'a>,
-    sides: (Reach<'a>, Reach<'a>),
+    sides: (BatchSide<'a>, BatchSide<'a>),
     base: (*mut u8, *mut u8),
 }
 
@@ -136,7 +140,7 @@ impl All<'_> {
     /// The next run, and its addresses.
     #[inline]
     fn next(&mut self) -> Result<Option<(*const u8, *mut u8, u64)>, OutOfBounds> {
-        let Some(Run { a, b, count }) = self.runs.next() else { return Ok(None) };
+        let Some(JoinedRun { a, b, count }) = self.runs.next() else { return Ok(None) };
         self.sides.0.check(a, count)?;
         self.sides.1.check(b, count)?;
         let (from, to) = (self.base.0.wrapping_offset(a as isize), self.base.1.wrapping_offset(b as isize));
@@ -179,7 +183,7 @@ impl All<'_> {
     ) -> Result<(), CopyError> {
         let mut nan = Ok(());
         while let Some((from, to, count)) = self.next()? {
-            let nest = Batch::nest(each, step, Run { a: 0, b: 0, count });
+            let nest = RunBatch::nest(each, step, JoinedRun { a: 0, b: 0, count });
             // SAFETY: both sides of the run were checked, and the memories are alive.
             nan = nan.and(unsafe { copy_raw(&nest, from, from_type, to, to_type) });
         }
@@ -225,7 +229,7 @@ mod tests {
             let (from, to) = (memory(&mut dice), memory(&mut dice));
             let expected = Memory::from_vec(to.to_vec(0, 60_000));
             let here = packed(one);
-            let Some(batch) = Batch::new(&region, &here, &listed) else { continue };
+            let Some(batch) = RunBatch::new(&region, &here, &listed) else { continue };
             let copied = copy_batch(batch, (&from, one), (&to, other));
             let mut nan = Ok(());
             for nest in nests(&region, &here, &listed) {
@@ -237,7 +241,7 @@ mod tests {
             // One byte too few for the last of them.
             let hull = nests(&region, &here, &listed).filter_map(|nest| nest.hull_b(other.bytes())).map(|hull| hull.1);
             let short = Memory::from_vec(vec![0; hull.max().unwrap() as usize - 1]);
-            let batch = Batch::new(&region, &here, &listed).unwrap();
+            let batch = RunBatch::new(&region, &here, &listed).unwrap();
             let outcome = copy_batch(batch, (&from, one), (&short, other));
             refused += usize::from(matches!(outcome, Err(CopyError::OutOfBounds(_))));
         }

@@ -1,4 +1,4 @@
-//! Runs that follow no pattern: what element maps and lists of indices in random order hold.
+//! RunStarts that follow no pattern: what element maps and lists of indices in random order hold.
 //!
 //! A progression of one run or two says such a list no shorter. So each run has its start, and how many indices lie before it:
 //! 16 bytes, where a term has 32 and its sum beside it. What is cut out of a list, as by a chunk or a subchunk, shares both.
@@ -15,13 +15,13 @@ const RUNS_A_TERM: u64 = 4;
 
 /// All runs of a list.
 #[derive(Debug)]
-struct Runs {
+struct RunStarts {
     starts: Box<[u64]>,
     /// How many indices lie before each, and how many there are.
     before: Box<[u64]>,
 }
 
-impl Runs {
+impl RunStarts {
     fn end(&self, run: usize) -> u64 {
         self.starts[run] + self.before[run + 1] - self.before[run]
     }
@@ -40,7 +40,7 @@ impl Runs {
 }
 
 /// What was cut out of a list.
-pub(super) enum Part {
+pub(super) enum ListPart {
     /// So little that terms say it.
     Few(Vec<Term>),
     /// A list.
@@ -50,7 +50,7 @@ pub(super) enum Part {
 /// The indices of a list that lie in `low..high`, the first and one past the last of them.
 #[derive(Debug)]
 pub(super) struct Scattered {
-    all: Arc<Runs>,
+    all: Arc<RunStarts>,
     /// The runs that it has something of.
     runs: (usize, usize),
     hull: (u64, u64),
@@ -88,13 +88,13 @@ impl Scattered {
             }
         }
         before.push(len);
-        let all = Runs { starts: starts.into(), before: before.into() };
+        let all = RunStarts { starts: starts.into(), before: before.into() };
         let (runs, hull) = ((0, all.starts.len()), (all.starts[0], end?));
         (runs.1 >= RUNS_MIN).then(|| Scattered::part(Arc::new(all), runs, hull))
     }
 
     /// What these runs have in `low..high`, in which each has something.
-    fn part(all: Arc<Runs>, runs: (usize, usize), (low, high): (u64, u64)) -> Scattered {
+    fn part(all: Arc<RunStarts>, runs: (usize, usize), (low, high): (u64, u64)) -> Scattered {
         let hull = (low.max(all.starts[runs.0]), high.min(all.end(runs.1 - 1)));
         let before = all.before[runs.0] + hull.0 - all.starts[runs.0];
         let last = all.before[runs.1 - 1] + hull.1 - all.starts[runs.1 - 1];
@@ -146,19 +146,19 @@ impl Scattered {
     }
 
     /// What it has in `low..high`.
-    pub(super) fn within(&self, low: u64, high: u64) -> Part {
+    pub(super) fn within(&self, low: u64, high: u64) -> ListPart {
         let (low, high) = (low.max(self.hull.0), high.min(self.hull.1));
         if low >= high {
-            return Part::Few(Vec::new());
+            return ListPart::Few(Vec::new());
         }
         let begun = self.all.begun(&mut Finger::default(), low);
         let from = begun - usize::from(begun > 0 && self.all.end(begun - 1) > low);
         let to = self.all.begun(&mut Finger::default(), high - 1);
         if from >= to {
-            return Part::Few(Vec::new());
+            return ListPart::Few(Vec::new());
         }
         let part = Scattered::part(self.all.clone(), (from, to), (low, high));
-        if to - from < RUNS_MIN { Part::Few(part.folded()) } else { Part::List(part) }
+        if to - from < RUNS_MIN { ListPart::Few(part.folded()) } else { ListPart::List(part) }
     }
 
     /// The runs, by first index and length, that both have: both lists are gone through once.
@@ -201,7 +201,7 @@ impl Scattered {
     }
 }
 
-/// Runs of a list, each by its first index and one past the last.
+/// RunStarts of a list, each by its first index and one past the last.
 #[derive(Clone, Debug)]
 pub struct ScatteredRuns<'a> {
     starts: &'a [u64],
@@ -241,7 +241,7 @@ mod tests {
     use crate::counted::looks;
     use crate::index_set::{Kept, Several};
 
-    /// Runs with gaps between them, and all their indices.
+    /// RunStarts with gaps between them, and all their indices.
     fn random(dice: &mut fastrand::Rng) -> (IndexSet, Vec<u64>) {
         let (mut at, mut runs) = (dice.u64(0..3), Vec::new());
         for _ in 0..dice.usize(RUNS_MIN..400) {

@@ -13,16 +13,16 @@ use std::sync::Arc;
 const SPREAD: u64 = 8;
 
 /// What is read by a list.
-pub(super) struct List<'a> {
+pub(super) struct ListRead<'a> {
     moves: &'a Moves,
     set: &'a IndexSet,
     /// From the first byte that is wanted to the one behind the last.
     pub(super) hull: (u64, u64),
 }
 
-impl<'a> List<'a> {
+impl<'a> ListRead<'a> {
     /// What moves, if it is a list of one dimension whose runs lie near each other, at rising offsets.
-    pub(super) fn of(moves: &'a Moves) -> Option<List<'a>> {
+    pub(super) fn of(moves: &'a Moves) -> Option<ListRead<'a>> {
         let ([set], [(there, step)], [(here, _)]) =
             (&moves.region.dims[..], &moves.there.axes[..], &moves.here.axes[..])
         else {
@@ -38,8 +38,8 @@ impl<'a> List<'a> {
             return None;
         }
         let (low, high) = set.hull()?;
-        let list = List { moves, set, hull: (0, 0) };
-        let list = List { hull: list.stretch(low, high), ..list };
+        let list = ListRead { moves, set, hull: (0, 0) };
+        let list = ListRead { hull: list.stretch(low, high), ..list };
         (list.hull.1 - list.hull.0 <= moves.bytes().saturating_mul(SPREAD)).then_some(list)
     }
 

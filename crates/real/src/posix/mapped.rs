@@ -7,7 +7,7 @@
 use super::at_hand;
 use super::cached::is_cached;
 use super::content::Source;
-use super::lists::List;
+use super::lists::ListRead;
 use super::lost_pages::LossWatch;
 use super::windows::{Survey, copy_out, each_window};
 use hyperslab_pack::Memory;
@@ -39,7 +39,7 @@ pub(super) fn read(file: &File, moves: &Moves) -> Option<u64> {
     if moves.bytes() < MAPPED_BYTES_MIN {
         return None;
     }
-    if let Some(list) = List::of(moves) {
+    if let Some(list) = ListRead::of(moves) {
         let mut windows = Windows::of(file, list.hull)?;
         for (part, stretch) in list.parts(WINDOW_BYTES) {
             windows.visit(stretch, |window| list.take(&part, window).ok())?;
@@ -231,7 +231,7 @@ mod tests {
                 let memory = Memory::from_vec(vec![0; 8 * indices.len()]);
                 Moves { memory, region: region.clone(), here: here.clone(), there: there.clone() }
             };
-            lists += usize::from(super::List::of(&moves()).is_some());
+            lists += usize::from(super::ListRead::of(&moves()).is_some());
             let straight = moves();
             if read(&file, &straight).is_some() {
                 mapped += 1;

@@ -4,7 +4,7 @@
 use super::coalescing::TINY_RUN_BYTES;
 use super::content::{CHECKED_BLOCK_BYTES, Source};
 use super::direct::Failure;
-use super::lists::List;
+use super::lists::ListRead;
 use super::sieve::GAP_BYTES_MAX;
 use hyperslab_layout::{Loop, Nest};
 use hyperslab_pack::{CopyError, Memory, copy};
@@ -93,13 +93,13 @@ impl Survey {
 
 /// Whether a read is [faster by way of a buffer](Survey::has_short_runs).
 pub(super) fn are_worth_it(moves: &Moves) -> bool {
-    List::of(moves).is_some() || Survey::of(moves, CHECKED_BLOCK_BYTES).has_short_runs(moves.bytes())
+    ListRead::of(moves).is_some() || Survey::of(moves, CHECKED_BLOCK_BYTES).has_short_runs(moves.bytes())
 }
 
 /// Reads by way of a small buffer; tells how many calls that took.
 pub(super) fn read(file: &File, moves: &Moves, failed: impl Fn(Failure) -> Fault) -> Result<u64, Fault> {
     let (mut calls, mut buffer) = (0, Memory::from_vec(Vec::new()));
-    if let Some(list) = List::of(moves) {
+    if let Some(list) = ListRead::of(moves) {
         let most = list.parts(CHECKED_BLOCK_BYTES).map(|(_, (low, high))| high - low).max().unwrap_or(0);
         let buffer = Memory::from_vec(vec![0; most as usize]);
         for (part, (low, high)) in list.parts(CHECKED_BLOCK_BYTES) {
