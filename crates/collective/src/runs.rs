@@ -23,8 +23,11 @@ pub struct RunList {
     /// Made when first asked for; `None` where an element is named too often.
     pieces: Arc<OnceLock<Option<Arc<[PlacedRuns]>>>>,
     /// The same elements as they were last numbered in the order of storage.
-    numbered: Arc<Mutex<Option<(Arc<StorageOrder>, RunList)>>>,
+    numbered: Arc<Mutex<Option<Numbered>>>,
 }
+
+/// Numbers in the order of storage, and elements by them.
+type Numbered = (Arc<StorageOrder>, RunList);
 
 /// Elements, and their positions in memory: numbers of elements, which become addresses in arrays of any type.
 #[derive(Clone, Debug)]
@@ -66,7 +69,7 @@ impl RunList {
         MemoryLayout::of_runs(self.elements(), self.runs.len() as u64, (element.bytes() as i64, element.bytes()))
     }
 
-    fn numbered(&self) -> Option<(Arc<StorageOrder>, RunList)> {
+    fn numbered(&self) -> Option<Numbered> {
         self.numbered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
