@@ -226,12 +226,12 @@ fn what_is_shown_is_bounded() {
     let (why, candidates, refused) = ("to see how it looks".into(), Vec::new(), Vec::new());
     let strategies = Strategy::ALL.to_vec();
     let choice = Choice { parameters: given, why, price, candidates, strategies, refused, unfinished: false };
-    let limits = Limits { ranks: 3, rounds: 2, steps: 1500 };
+    let limits = Limits { ranks: 3, rounds: 2, steps: 36_000 };
     let told = explain(&transfer, &choice, limits, &[], |_| Vec::new());
     assert_eq!((told.ranks.len(), told.servers.len(), told.more_servers), (3, 3, 997));
-    // The programs of clients and servers are longer than what is looked at, so of one round there is all, of the next a part.
+    // Programs of servers are longer than their part of what is looked at, so of one round there is all, of the next a part.
     let shown: Vec<(u64, u64)> = told.rounds.iter().map(|round| (round.round, round.more.0)).collect();
-    assert_eq!(shown, [(0, 997), (0, 997), (0, 997), (1, 496), (1, 496), (1, 496)], "{told}");
+    assert_eq!(shown, [(0, 997), (0, 997), (0, 997), (1, 497), (1, 497), (1, 497)], "{told}");
     assert!(told.rounds.iter().all(|round| round.peers.len() == 3), "{told}");
     assert!(told.servers.iter().all(|requests| requests.cut), "{told}");
     golden("bounded.txt", &told.to_string());
