@@ -213,7 +213,7 @@ def guard_cells_leave_nothing(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), halo=50 if comm.rank == ODD else 0)
 
 
-@case("InvalidError", "rank 1", "JSON")
+@case("InvalidError", "rank 1", "attributes cannot have such a value")
 def attributes_are_no_json(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), attributes={"a": {1, 2}} if comm.rank == ODD else {})
 
