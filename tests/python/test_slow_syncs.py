@@ -15,9 +15,19 @@ from mpi_launch import environment, run_ranks
 HERE = Path(__file__).parent
 #: What is carried out in ordinary tests: some of each kind, by three ranks and by one and four.
 SOME = {
-    3: ("new array", "step", "section", "steps kept", "hdf5 file", "hdf5 deleted", "striped file", "reported"),
-    1: ("append", "hdf5 step", "netcdf file", "reported"),
-    4: ("attribute changed", "consolidated", "hdf5 step", "netcdf append", "raw file", "reported"),
+    3: (
+        "new array",
+        "step",
+        "section",
+        "steps kept",
+        "hdf5 file",
+        "hdf5 deleted",
+        "striped file",
+        "hdf5 resized",
+        "reported",
+    ),
+    1: ("append", "hdf5 step", "netcdf file", "store resized", "reported"),
+    4: ("attribute changed", "consolidated", "hdf5 renamed", "groups made", "netcdf append", "raw file", "reported"),
 }
 
 
