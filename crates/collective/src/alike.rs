@@ -38,21 +38,22 @@ fn cannot_say_of(held: &Ownership) -> Ways {
 
 /// Arrays that these ranks hold alike, as a call would have them move: with their elements in the order of storage, where lists
 /// need that. Gives how the ranks hold them then, and how a run lies in memory, for the model.
-pub fn listed(asks: &mut [TransferArray], held: Vec<Ownership>) -> (Vec<Ownership>, Option<MemoryLayout>) {
+pub fn listed(asks: &mut [TransferArray], held: Vec<Ownership>) -> (Vec<Arc<Ownership>>, Option<MemoryLayout>) {
     let cannot = held.iter().fold(0, |ways, held| ways | cannot_say_of(held));
-    let mut ordered = held;
-    for ask in asks.iter_mut().filter(|ask| ask.spread == Spread::Explicit && is_ordered(cannot)) {
-        let Some(stored) = ask.stored.in_order(&ask.section) else { continue };
-        let by_number = |held: &Ownership| Some((*held.in_order(stored.numbered.as_ref()?)?).clone());
-        // They are alike, so that the first says it for all.
-        let first = ordered.iter().all(|held| held.shape().len() > 1);
-        let Some(held) = (if first { ordered.iter().map(by_number).collect() } else { Some(ordered.clone()) }) else {
-            continue;
-        };
-        (ordered, ask.section, ask.stored) = (held, Section::whole(&stored.shape), stored);
+    let mut ordered: Vec<Arc<Ownership>> = held.into_iter().map(Arc::new).collect();
+    let held = ordered.clone();
+    for ask in asks.iter_mut() {
+        // Each rank makes the same of what is asked.
+        let (mut made, numbered): (Vec<_>, Vec<_>) =
+            held.iter().map(|held| in_order(ask.clone(), held.clone(), cannot)).unzip();
+        ordered = numbered;
+        made.pop().into_iter().for_each(|made| *ask = made);
     }
-    let run = ordered.iter().find_map(|held| match held {
-        Ownership::Runs(list) if list.is_short() => Some(list.laid(asks.first()?.memory)),
+    let run = ordered.iter().find_map(|held| match &**held {
+        Ownership::Runs(list) if list.is_short() => {
+            let element = asks.first()?.memory;
+            list.laid((element.bytes() as i64, element))
+        }
         _ => None,
     });
     (ordered, run)
@@ -221,11 +222,12 @@ impl Parts {
     pub(crate) fn lying(&self, arrays: &[ArrayRequest]) -> Lying {
         let first = |(parts, request): (&Vec<Part>, &ArrayRequest)| {
             let Part { exposed, region } = parts.first()?;
-            Some(match (request.holding.as_deref(), region) {
+            let View { axes, element, .. } = &*exposed.view;
+            match (request.holding.as_deref(), region) {
                 // Runs of which it is not known yet where they lie in storage.
-                (Some(Ownership::Runs(list)), None) => Lie::Known(list.laid(exposed.view.element)),
-                _ => Lie::Viewed(exposed.view.clone()),
-            })
+                (Some(Ownership::Runs(list)), None) => list.laid((axes.first()?.1, *element)).map(Lie::Known),
+                _ => Some(Lie::Viewed(exposed.view.clone())),
+            }
         };
         let joined = self
             .joined

@@ -64,9 +64,12 @@ impl RunList {
         are_many_and_short(self.runs.len(), self.elements())
     }
 
-    /// How one of its pieces lies in memory, for the model.
-    pub(crate) fn laid(&self, element: ElementType) -> MemoryLayout {
-        MemoryLayout::of_runs(self.elements(), self.runs.len() as u64, (element.bytes() as i64, element.bytes()))
+    /// How one of its pieces lies in memory, for the model: a run of a list, or the first of few.
+    pub(crate) fn laid(&self, (stride, element): (i64, ElementType)) -> Option<MemoryLayout> {
+        if self.is_short() {
+            return Some(MemoryLayout::of_runs(self.elements(), self.runs.len() as u64, (stride, element.bytes())));
+        }
+        self.placed((0, stride, element))?.first().map(|(_, view)| MemoryLayout::of(view))
     }
 
     fn numbered(&self) -> Option<Numbered> {

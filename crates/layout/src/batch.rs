@@ -53,21 +53,6 @@ mod tests {
     use super::*;
     use crate::{Axis, ElementType, IndexSet, Kind, Layer, dense_strides, layers, nests};
 
-    /// All pairs of addresses, sorted.
-    fn visited(nests: impl Iterator<Item = Nest>) -> Vec<(i64, i64)> {
-        let mut out = Vec::new();
-        for nest in nests {
-            let counts: Vec<u64> = nest.loops.iter().map(|l| l.count).collect();
-            for number in 0..nest.elements() {
-                let at = crate::mesh::unravel(number, &counts);
-                let sum = |f: fn(&Loop) -> i64| at.iter().zip(&nest.loops).map(|(&i, l)| i as i64 * f(l)).sum::<i64>();
-                out.push((nest.a + sum(|l| l.a), nest.b + sum(|l| l.b)));
-            }
-        }
-        out.sort_unstable();
-        out
-    }
-
     /// Lists in random order, alone, with rows around them, and cut: at the addresses that each view gives for each index.
     #[test]
     fn each_element_of_a_batch_lies_where_both_views_say() {
@@ -109,14 +94,29 @@ mod tests {
                     expected.push((a.address(&index), b.address(&index)));
                 }
                 expected.sort_unstable();
-                assert_eq!(visited(nests(&region, a, b)), expected);
+                assert_eq!(Nest::visited(nests(&region, a, b)), expected);
                 if let Some(RunBatch { each, runs }) = RunBatch::new(&region, a, b) {
                     let step = runs.step();
-                    assert_eq!(visited(runs.map(|run| RunBatch::nest(&each, step, run))), expected);
+                    assert_eq!(Nest::visited(runs.map(|run| RunBatch::nest(&each, step, run))), expected);
                     batches += 1;
                 }
             }
         }
         assert!(batches > 500, "{batches} batches");
+    }
+
+    /// A list at the end of a space whose bytes no address could count, beside a slot that has only it.
+    #[test]
+    fn lists_far_out_lie_near_in_their_slots() {
+        let low = (1 << 62) - 3000;
+        let set = IndexSet::of_runs((0..1000).map(|i| (low + 3 * i, 1 + i % 2))).unwrap();
+        let element = ElementType::native(Kind::Complex128);
+        let unit = Region { dims: [IndexSet::range(low, 1 << 62)].into_iter().collect() };
+        let region = Region { dims: [set.clone()].into_iter().collect() };
+        let (slot, packed) = (View::held(&unit, 8, &[16], element), View::held(&region, 0, &[16], element));
+        let RunBatch { each, runs } = RunBatch::new(&region, &slot, &packed).unwrap();
+        let step = runs.step();
+        let expected = (0..).zip(set.iter()).map(|(at, index)| (8 + (index - low) as i64 * 16, at * 16));
+        assert_eq!(Nest::visited(runs.map(|run| RunBatch::nest(&each, step, run))), expected.collect::<Vec<_>>());
     }
 }

@@ -307,12 +307,11 @@ impl IndexSet {
             return list.run_at(finger, index);
         }
         let position = self.below_from(finger, index);
-        if let Kept::One(term) = &self.0 {
-            let inside = if term.count == 1 { index - term.start } else { (index - term.start) % term.step };
-            return (position, term.len - inside);
-        }
-        let part = self.within(index, self.hull().map_or(0, |hull| hull.1));
-        (position, part.parts().next().map_or(1, |part| part.len.max(1)))
+        let run = match self.nests() {
+            Some(nests) => nests.run_from(finger, index),
+            None => self.near(finger, index, index + 1).iter().find_map(|term| term.run_from(index)).unwrap_or(1),
+        };
+        (position, run)
     }
 
     /// Number of indices.

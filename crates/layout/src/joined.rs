@@ -50,13 +50,15 @@ impl<'a> AxisCursor<'a> {
     fn new(set: &IndexSet, (axis, stride): Strided<'a>) -> AxisCursor<'a> {
         match axis {
             Axis::Owned(held) => match held.as_range() {
-                Some((low, _)) => AxisCursor::Affine { origin: -(low as i64) * stride, step: stride },
+                Some((low, _)) => {
+                    AxisCursor::Affine { origin: (low as i64).wrapping_neg().wrapping_mul(stride), step: stride }
+                }
                 None if held.id() == set.id() => AxisCursor::Packed { step: stride },
                 None => AxisCursor::Other { axis, stride, finger: Finger::default() },
             },
             Axis::Selected(t, low) if t.block == 1 || t.count <= 1 => {
                 let step = if t.count > 1 { t.stride as i64 } else { 1 };
-                AxisCursor::Affine { origin: (t.start as i64 - *low as i64) * stride, step: step * stride }
+                AxisCursor::Affine { origin: (t.start as i64 - *low as i64).wrapping_mul(stride), step: step * stride }
             }
             Axis::Scattered(places) => AxisCursor::Listed { places, run: 0, stride },
             Axis::Selected(..) | Axis::Folded(..) | Axis::Listed(_) => {
@@ -69,7 +71,8 @@ impl<'a> AxisCursor<'a> {
     #[inline(always)]
     fn at(&mut self, index: u64, before: u64) -> (i64, u64) {
         match self {
-            AxisCursor::Affine { origin, step } => (*origin + index as i64 * *step, u64::MAX),
+            // What is far away on the way comes back: only the sum has to be an address.
+            AxisCursor::Affine { origin, step } => (origin.wrapping_add((index as i64).wrapping_mul(*step)), u64::MAX),
             AxisCursor::Packed { step } => (before as i64 * *step, u64::MAX),
             AxisCursor::Listed { places, run, stride } => {
                 *run = places.run_from(*run, index);

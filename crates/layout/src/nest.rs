@@ -37,6 +37,22 @@ impl Nest {
         self.loops.iter().map(|l| l.count).product()
     }
 
+    /// All pairs of addresses, sorted: what tests compare.
+    #[cfg(test)]
+    pub(crate) fn visited(nests: impl Iterator<Item = Nest>) -> Vec<(i64, i64)> {
+        let mut out = Vec::new();
+        for nest in nests {
+            let counts: Vec<u64> = nest.loops.iter().map(|l| l.count).collect();
+            for number in 0..nest.elements() {
+                let at = crate::mesh::unravel(number, &counts);
+                let sum = |f: fn(&Loop) -> i64| at.iter().zip(&nest.loops).map(|(&i, l)| i as i64 * f(l)).sum::<i64>();
+                out.push((nest.a + sum(|l| l.a), nest.b + sum(|l| l.b)));
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+
     /// The same walk with the two sides exchanged.
     pub fn swapped(&self) -> Nest {
         let loops = self.loops.iter().map(|l| Loop { count: l.count, a: l.b, b: l.a }).collect();

@@ -116,19 +116,8 @@ mod tests {
     use super::*;
     use crate::{Dim, Distribution, Kind, Section, Triplet};
 
-    /// Visits all elements that the nests visit, as (address in a, address in b).
     fn visited(region: &Region, a: &View, b: &View) -> Vec<(i64, i64)> {
-        let mut out = Vec::new();
-        for nest in nests(region, a, b) {
-            let counts: Vec<u64> = nest.loops.iter().map(|l| l.count).collect();
-            for number in 0..nest.elements() {
-                let at = crate::mesh::unravel(number, &counts);
-                let sum = |f: fn(&Loop) -> i64| at.iter().zip(&nest.loops).map(|(&i, l)| i as i64 * f(l)).sum::<i64>();
-                out.push((nest.a + sum(|l| l.a), nest.b + sum(|l| l.b)));
-            }
-        }
-        out.sort_unstable();
-        out
+        Nest::visited(nests(region, a, b))
     }
 
     fn random_dim(random: &mut fastrand::Rng, extent: u64, ranks: u64) -> Dim {

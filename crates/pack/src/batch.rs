@@ -68,7 +68,7 @@ pub fn copy_region(
 ///
 /// # Errors
 /// As for [`copy`](crate::copy()); of what lies out of bounds, the runs before it have been copied.
-pub fn copy_batch(
+fn copy_batch(
     batch: RunBatch<'_>,
     (from, from_type): (&Memory, ElementType),
     (to, to_type): (&Memory, ElementType),

@@ -20,7 +20,7 @@ mod scalar;
 mod shape;
 mod transpose;
 
-pub use batch::{copy_batch, copy_region};
+pub use batch::copy_region;
 pub use bounds::{OutOfBounds, Side};
 pub use copy::{copy, copy_raw};
 pub use fill::fill;

@@ -294,8 +294,7 @@ fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part], incoming: bool) -> b
             let (mut bytes, mut runs) = (0, 0);
             for part in parts {
                 let Here::Slot(_, here) = &part.here else { return false };
-                let Some((_, _, there)) = peek.arrays.get(part.array as usize) else { return true };
-                let Some(there) = there else { return false };
+                let Some((_, _, Some(there))) = peek.arrays.get(part.array as usize) else { return true };
                 let element = there.element.bytes();
                 bytes += part.region.elements() * element;
                 let runs_of = |nest: Nest| nest.elements() * element / nest.run_bytes_a(element).max(1);

@@ -196,6 +196,15 @@ impl Nests {
         self.parts.below(finger, index)
     }
 
+    /// How many indices follow each other from this one on, which it holds.
+    pub(super) fn run_from(&self, finger: &mut Finger, index: u64) -> u64 {
+        let run = |part: &Nested| {
+            let inside = part.levels.iter().fold(index.checked_sub(part.start)?, |rest, level| rest % level.step);
+            part.len.checked_sub(inside).filter(|&left| left > 0 && index < part.end())
+        };
+        self.parts.near(finger, index, index + 1).iter().find_map(run).unwrap_or(1)
+    }
+
     /// Whether some index is in `low..high`.
     pub(super) fn meets(&self, low: u64, high: u64) -> bool {
         let mut finger = Finger::default();
@@ -280,6 +289,18 @@ mod tests {
             let (other, more) = (IndexSet::nested(start, len, &levels).unwrap(), plain(start, len, &levels));
             let both: Vec<u64> = expected.iter().copied().filter(|x| more.contains(x)).collect();
             assert_eq!(set.intersect(&other).iter().collect::<Vec<_>>(), both, "{set:?} and {other:?}");
+            let mut finger = Finger::default();
+            for (position, &index) in expected.iter().enumerate() {
+                let (at, run) = set.run_at(&mut finger, index);
+                assert_eq!(at, position as u64);
+                assert!(
+                    run > 0
+                        && expected[position..]
+                            .iter()
+                            .take(run as usize)
+                            .eq((index..index + run).collect::<Vec<_>>().iter())
+                );
+            }
             assert_eq!(set.lowered(0), set);
             assert_eq!(set.lowered(expected[0]).iter().next(), Some(0));
         }

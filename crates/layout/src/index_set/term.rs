@@ -76,6 +76,12 @@ impl Term {
         (run + 1 < self.count).then(|| self.start + (run + 1) * self.step)
     }
 
+    /// How many indices follow each other from this one on, if the term holds it.
+    pub(super) fn run_from(&self, index: u64) -> Option<u64> {
+        let inside = index.checked_sub(self.start).filter(|_| index < self.end())? % self.step;
+        self.len.checked_sub(inside).filter(|&left| left > 0)
+    }
+
     /// Pushes the intersection of two terms, as terms that each lie inside one repetition pattern of both.
     pub(crate) fn intersect_into(&self, other: &Term, out: &mut Terms) {
         look();

@@ -6,6 +6,7 @@
 //! bytes that are not in the cache, are left to the worker.
 
 use super::content::Source;
+use super::lists::ListRead;
 use super::mapped;
 use super::sieve::Sieve;
 use super::windows;
@@ -37,7 +38,8 @@ pub(super) fn read(file: &File, moves: &Moves, maps: bool) -> Option<Outcome> {
     if let Some(mappings) = mapped {
         return Some(done(moves.bytes(), mappings));
     }
-    if moves.bytes() > BYTES_MAX.read && windows::are_worth_it(moves) {
+    // A list has a run, and so a part of a call, for each element.
+    if ListRead::of(moves).is_some() || moves.bytes() > BYTES_MAX.read && windows::are_worth_it(moves) {
         return None;
     }
     let mut sieve = Sieve::of_cached(file);
