@@ -173,6 +173,31 @@ print(look() == before, threading.active_count(), all(request.test() for request
     assert done.stdout == "True 1 True\n", done.stderr
 
 
+def test_a_signal_that_wakes_another_thread_stops_who_waits_for_ranks(tmp_path: Path) -> None:
+    """Python's handlers run in the main thread, which such a signal does not wake."""
+    done = program(
+        """
+import signal, sys, threading, time
+import numpy as np, hyperslab as hs
+
+def one(comm):
+    with hs.open(sys.argv[1] + "/a.zarr", "w", comm=comm, durable=False) as store:
+        store.write("a", np.zeros(10), hs.Distribution.block((20,), 2))
+        for number in range(1_000_000):
+            store.read("a", hs.Distribution.block((20,), 2))
+            if comm.rank == 1 and number == 3:
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+try:
+    hs.threads(2, one)
+except KeyboardInterrupt:
+    print("stopped", threading.active_count())
+""",
+        tmp_path,
+    )
+    assert done.stdout == "stopped 1\n", done.stderr
+
+
 def test_a_signal_while_a_wait_ends_reaches_no_later_call(tmp_path: Path) -> None:
     done = program(
         HANDLER

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from hyperslab import _core
 from hyperslab.errors import PeerError
 
-__all__ = ["Meeting", "stop"]
+__all__ = ["Meeting", "join", "stop"]
 
 #: Seconds that ranks have to end when no call of theirs is under way; who computes for longer is not waited for.
 GRACE_SECONDS = 1.0
 #: Seconds between two looks whether they have ended.
 LOOK_SECONDS = 0.02
+#: Seconds after which a thread that waits for one lets Python run handlers of signals, if nothing else did.
+HANDLERS_SECONDS = 0.2
 
 
 class Meeting:
@@ -53,6 +55,16 @@ class Meeting:
     def broke(self, error: BaseException) -> bool:
         """Whether it was raised here."""
         return any(error is one for one in self._broken)
+
+
+def join(worker: threading.Thread) -> None:
+    """Wait for its end, and run handlers of signals meanwhile.
+
+    A signal that comes when Python has looked for signals and does not wait yet ends no wait: a wait without a limit would
+    then hold back the handler until the thread ends.
+    """
+    while worker.is_alive():
+        worker.join(HANDLERS_SECONDS)
 
 
 def stop(crew: _core.Crew, meeting: Meeting, workers: Sequence[threading.Thread]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from hyperslab import _core
 from hyperslab._signals import behind
-from hyperslab._thread_ranks import Meeting, stop
+from hyperslab._thread_ranks import Meeting, join, stop
 from hyperslab._values import unfit, whole_number
 from hyperslab._weakly import Weakly
 from hyperslab.errors import PeerError
@@ -173,7 +173,7 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
         for worker in workers:
             worker.start()
         for worker in workers:
-            worker.join()
+            join(worker)
     except BaseException as stopped:  # noqa: BLE001 (raised again)
         stop(crew, meeting, [worker for worker in workers if worker.ident is not None])
         raise behind(stopped)  # noqa: B904 (it is that one, or the one before)
