@@ -15,6 +15,7 @@ mod ending;
 mod errors;
 mod explaining;
 mod interrupts;
+mod keyed;
 mod layout;
 mod looking;
 mod memory;

@@ -7,6 +7,7 @@ use crate::comm::{Comm, Report, Request};
 use crate::ending::{SharedTarget, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
 use crate::interrupts::{call, call_with, later, unless_of_a_handler, waiting};
+use crate::keyed;
 use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords};
@@ -275,6 +276,11 @@ impl Target {
     fn read_local(&self, py: Python<'_>, name: &str, keywords: ReadKeywords) -> PyResult<Report> {
         let options = keywords.options(py)?;
         self.with_local(py, |target| target.read_local(name, options)).map(|(_, report)| Report(report))
+    }
+
+    /// Reads what a key selects of an array of this shape and type by this rank alone, if all that needs is at rest; else `None`.
+    fn read_at_rest<'py>(&self, array: keyed::ArrayAsked<'py>, key: &Bound<'py, PyAny>) -> keyed::Read<'py> {
+        self.open().map_or(Ok(None), |inner| keyed::read(&inner, &array, key))
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.

@@ -1,10 +1,17 @@
 //! The door for a rank alone: it reads in a communicator of its own, waits for no other rank and no request, and its error is
 //! its own.
 
+mod chunk_cache;
+pub(crate) mod resting;
+mod selected;
+mod sieved;
+pub(crate) mod sight;
+
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::options::OpenOptions;
 use hyperslab_world::Location;
+use resting::Resting;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A rank's own way to read what it has opened together with others.
@@ -14,12 +21,14 @@ pub(crate) struct Alone {
     location: Location,
     /// Communicators that nobody uses now: one for each thread that reads at the same time.
     idle: Arc<Mutex<Vec<Comm>>>,
+    /// What it remembers of arrays at rest.
+    pub(crate) resting: Arc<Resting>,
 }
 
 impl Alone {
     /// For what was opened here.
     pub(crate) fn new(location: Location) -> Alone {
-        Alone { location, idle: Arc::default() }
+        Alone { location, idle: Arc::default(), resting: Arc::default() }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Comm>> {

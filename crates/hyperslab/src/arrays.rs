@@ -9,7 +9,7 @@ use crate::zarr::{ArrayInfo, ArrayWrite, Store};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_format::zarr::{Value, attributes_of_json, fill_to_json};
-use hyperslab_layout::ElementType;
+use hyperslab_layout::{ElementType, Section};
 use std::path::PathBuf;
 
 /// What a stored array is, whatever its format.
@@ -182,6 +182,9 @@ trait Arrays for [Store File] {
     /// # Errors
     /// This rank's own.
     fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error>;
+    /// Reads a section of an array of this shape into a memory by this rank alone, if all of it is at rest on this host, few requests
+    /// give it, and nothing is unusual; says whether it did. If not, [`Arrays::read_local`] reads it, or says what is wrong. Local.
+    fn read_at_rest(&self, name: &str, shape: &[u64], section: &Section, into: &LocalArray) -> bool;
     /// A request that fails on all ranks, since this one cannot make its call. Collective.
     fn attend_later(&self, what: &str, why: Unready) -> Request;
 }

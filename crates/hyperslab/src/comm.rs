@@ -448,6 +448,13 @@ impl Comm {
         member.map_or(true, |member| member.party.poisoned().is_some()) || self.line().check_process().is_err()
     }
 
+    /// How many more threads may help this one to read what is at rest without a call, if it may at all: on this machine, and where
+    /// nothing speaks against a call.
+    pub(crate) fn hands_at_rest(&self) -> Option<u32> {
+        let may = self.driver().is_none() && !crew::is_stopped() && self.check_usable().is_ok();
+        may.then_some(self.shared.idle_cores)
+    }
+
     /// Whether an earlier failure made it unusable, or this process is a child of the one that it belongs to.
     pub fn is_poisoned(&self) -> bool {
         self.check_usable().is_err() || self.member().party.poisoned().is_some()

@@ -8,9 +8,12 @@ mod records;
 use crate::below::{self, Spot};
 use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, posix_fault, write_back};
 use crate::likeness::Likeness;
+use crate::regular::is_missing;
 use crate::trust::Data;
-use crate::{extents, here, mounts, progress, regular};
-use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
+use crate::{extents, here, mounts, progress, regular, resting};
+use hyperslab_world::{
+    Change, Claim, Extent, Fault, FaultKind, FileSeen, Hold, Locked, Locks, Names, OpenedFile, Process, Then,
+};
 use records::Record;
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -104,11 +107,6 @@ impl Directory {
             .also("a symbolic link is in the way")
             .hint("links inside of a store are read, but nothing is written through them: open what they lead to")
     }
-}
-
-/// Whether nothing can have the path.
-fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 impl Names for Directory {
@@ -323,6 +321,14 @@ impl Names for Directory {
         let made = found.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
         let made = made.map_or(0, |made| made.as_nanos());
         Ok(format!("{}.{made}.{}.{}", found.ino(), found.mtime(), found.mtime_nsec()))
+    }
+
+    fn seen(&self, name: &str) -> Result<Option<FileSeen>, Fault> {
+        resting::look(&self.path(name))
+    }
+
+    fn reader(&self, name: &str) -> Result<Option<OpenedFile>, Fault> {
+        resting::open(self.path(name))
     }
 
     fn is_link(&self, name: &str) -> bool {

@@ -49,6 +49,7 @@ mod progress;
 mod regular;
 pub mod relay;
 pub mod renumber;
+mod resting;
 mod stores;
 mod striped;
 mod stripes;

@@ -2,7 +2,7 @@
 //! one could keep whoever opens it waiting for ever, or never end.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -20,6 +20,11 @@ pub(crate) fn open_known(path: &Path, write: bool) -> io::Result<(File, Metadata
     let known = file.metadata()?;
     check(&known)?;
     Ok((file, known))
+}
+
+/// Whether nothing can have the path.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Room that is made at once for what is read of a small file \[B\].

@@ -34,6 +34,7 @@ mod memory_store;
 mod names;
 mod parts;
 mod process;
+mod resting;
 mod root;
 mod store;
 mod transport;
@@ -57,6 +58,7 @@ pub use names::{
 };
 pub use parts::{PartSum, told_apart};
 pub use process::Process;
+pub use resting::{FileReader, FileSeen, FileState, OpenedFile};
 pub use root::{Proof, Root, fingerprint};
 pub use store::{Moved, Moves, Outcome, Request, Store, Within};
 pub use transport::{Event, Exposed, Here, Part, Transport};

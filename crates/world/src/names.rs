@@ -1,7 +1,7 @@
 //! Names: what rank 0 makes, lists, renames and removes before and after data move.
 
 use crate::bucket::contract::Bucket;
-use crate::{Fault, FaultKind, Process};
+use crate::{Fault, FaultKind, FileSeen, OpenedFile, Process};
 use std::sync::Arc;
 
 /// Longest file of metadata that is believed \[B\]. The consolidated metadata of 100,000 arrays have some 100 MB.
@@ -292,6 +292,20 @@ pub trait Names: Send + Sync {
         let _ = name;
         Ok(String::new())
     }
+    /// What a file is now, for who has seen it before; `None` when nothing has the name.
+    ///
+    /// # Errors
+    /// When nobody can look, or the place does not tell changes of a file.
+    fn seen(&self, name: &str) -> Result<Option<FileSeen>, Fault> {
+        Err(untold(&self.full(name)))
+    }
+    /// What a file was when it was opened, and the file, to be read; `None` when nothing has the name.
+    ///
+    /// # Errors
+    /// As those of [`Names::seen`], and for what is no file.
+    fn reader(&self, name: &str) -> Result<Option<OpenedFile>, Fault> {
+        Err(untold(&self.full(name)))
+    }
     /// Whether the name is a symbolic link, or lies beyond one below the root. The root itself may be one, too.
     fn is_link(&self, name: &str) -> bool;
     /// Makes a file of this length that begins with `prefix`, in a directory that exists; the rest is still to be
@@ -394,6 +408,10 @@ pub trait Names: Send + Sync {
     }
     /// Makes the names in a directory durable.
     fn sync(&self, name: &str) -> Result<(), Fault>;
+}
+
+fn untold(full: &str) -> Fault {
+    Fault::new(FaultKind::Unsupported, format!("the place of '{full}' does not tell when a file changes"))
 }
 
 impl dyn Names + '_ {

@@ -60,8 +60,8 @@ class Meeting:
 def join(worker: threading.Thread) -> None:
     """Wait for its end, and run handlers of signals meanwhile.
 
-    A signal that comes when Python has looked for signals and does not wait yet ends no wait: a wait without a limit would
-    then hold back the handler until the thread ends.
+    A signal that comes when Python has looked for signals and does not wait yet ends no wait: a wait without a limit
+    would then hold back the handler until the thread ends.
     """
     while worker.is_alive():
         worker.join(HANDLERS_SECONDS)

@@ -19,6 +19,7 @@ from hyperslab._printing import legible
 from hyperslab._scalars import fill_of
 from hyperslab._selecting import read_selected
 from hyperslab._typed import attributes_of
+from hyperslab._types import native
 from hyperslab.attributes import Attributes
 from hyperslab.pieces import Boxes
 from hyperslab.requests import Request
@@ -290,7 +291,9 @@ class Array:
         which select element by element where there are several; and boolean masks, of one dimension or of more. Each
         chunk is read once.
         """
-        return read_selected(self, key)
+        info = self._look()
+        found = self._group._core.read_at_rest((self._name, info.shape, native(info.dtype)), key)
+        return read_selected(self, key) if found is None else found
 
     @property
     def oindex(self) -> OuterIndex:

@@ -272,6 +272,14 @@ fn decode_one<'a>(
     }
 }
 
+/// The elements of a chunk that a CRC-32C follows, which is verified; `object` names it in errors.
+///
+/// # Errors
+/// When they do not belong together.
+pub fn verified(stored: Vec<u8>, object: &str) -> Result<Vec<u8>, CodecError> {
+    without_checksum(stored.into(), Context::new("decode chunk", object)).map(Cow::into_owned).map_err(told)
+}
+
 /// Verifies the CRC-32C at the end, and takes it off.
 pub(super) fn without_checksum<'a>(bytes: Cow<'a, [u8]>, context: Context) -> Result<Cow<'a, [u8]>, Error> {
     let Some((body, trailer)) = bytes.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() else {

@@ -29,7 +29,7 @@ pub use blosc::{Blosc, Compressor, Shuffle};
 pub(crate) use blosc::{decode as decode_blosc, unshuffle_bits};
 pub use bytes_codec::BytesCodec;
 pub(crate) use chain::cut;
-pub use chain::{CHECKSUM_BYTES, Chain};
+pub use chain::{CHECKSUM_BYTES, Chain, verified};
 pub use codecs::{Codecs, Sharding};
 pub use fill::{fill_from_json, fill_to_json, fill_usual};
 pub use group::{GroupMetadata, NodeType, node_type};

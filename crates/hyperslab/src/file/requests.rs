@@ -1,13 +1,16 @@
 //! Reading and writing arrays of a file without waiting for it.
 
-use super::File;
+use super::{File, Mode};
+use crate::alone::sight::{Sight, WantedSection};
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
+use crate::selection::Sections;
 use crate::unready::Unready;
 use crate::zarr::{ArrayWrite, Destination, QueuedWrite, completed, said, staging};
 use hyperslab_collective::{LocalArray, Report};
+use hyperslab_layout::Section;
 use hyperslab_plan::{Preference, Strategy};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::atomic::Ordering;
@@ -56,6 +59,37 @@ impl File {
         self.alone.run(&self.comm, &self.options, |comm| {
             let file = File { comm: comm.clone(), ..self.clone() };
             file.read(&[name], ReadOptions { holdings: Vec::new(), ..options })
+        })
+    }
+
+    /// Reads a section of an array of this shape into a memory by this rank alone, if all of it is at rest on this host, few requests
+    /// give it, and nothing is unusual; says whether it did. If not, [`File::read_local`] reads it, or says what is wrong. Local.
+    pub fn read_at_rest(&self, name: &str, shape: &[u64], section: &Section, into: &LocalArray) -> bool {
+        let Some(hands) = self.comm.hands_at_rest().filter(|_| self.mode == Mode::Read) else { return false };
+        let wanted = WantedSection { names: &*self.directory, shape, section, into, hands };
+        let sections = Sections::Same(section.clone());
+        let find = |sight: &Sight| {
+            let number = self.numbers(&[name]).ok()?;
+            self.located(vec![sight.stored.clone()], &number, &sections, None).ok()?.pop()
+        };
+        self.alone.resting.read(&format!("{}{name}", self.within), &wanted, || self.sight(name), &find)
+    }
+
+    /// How an array of a file that rests is stored.
+    fn sight(&self, name: &str) -> Option<Sight> {
+        let (before, file) = self.directory.reader(self.object()).ok()??;
+        if !before.rests || !self.directory.is_at_hand() || !self.attempts.is_still_there().ok()? {
+            return None;
+        }
+        let number = self.numbers(&[name]).ok()?[0];
+        let stored = self.stored(&[number]).pop()?;
+        let looked_up = self.inside().form.lookup(number).is_some();
+        Some(Sight {
+            stored,
+            witness: (self.object().into(), before.state),
+            below: String::new(),
+            file: Some(file.into()),
+            addresses: looked_up.then(Default::default),
         })
     }
 

@@ -31,7 +31,7 @@ impl Known {
 }
 
 impl Store {
-    fn seen_as(&self, name: &str) -> String {
+    pub(super) fn seen_as(&self, name: &str) -> String {
         format!("{}{name}", self.base())
     }
 

@@ -2,9 +2,11 @@
 
 use super::call::completed;
 use super::known::Known;
-use super::nodes::read_array;
+use super::nodes::{place, read_array};
 use super::queued::{Destination, QueuedWrite, said};
+use super::stored::stored_to_read;
 use super::{ArrayInfo, ArrayWrite, Store};
+use crate::alone::sight::{Sight, WantedSection};
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::listing::{Coming, Writes};
@@ -12,8 +14,10 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
 use crate::unready::Unready;
 use hyperslab_collective::{LocalArray, Ownership, Report};
+use hyperslab_format::zarr::{METADATA_KEY, v2};
+use hyperslab_layout::Section;
 use hyperslab_plan::Preference;
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_world::{Fault, FaultKind, Names};
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
 fn writes(asks: &[ArrayWrite], new: &WriteOptions) -> Writes {
@@ -91,6 +95,39 @@ impl Store {
         self.alone.run(&self.comm, &self.options, |comm| {
             let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
             store.read(&[name], ReadOptions { holdings: Vec::new(), ..options })
+        })
+    }
+
+    /// Reads a section of an array of this shape into a memory by this rank alone, if all of it is at rest on this host, few requests
+    /// give it, and nothing is unusual; says whether it did. If not, [`Store::read_local`] reads it, or says what is wrong. Local.
+    pub fn read_at_rest(&self, name: &str, shape: &[u64], section: &Section, into: &LocalArray) -> bool {
+        let Some(hands) = self.comm.hands_at_rest() else { return false };
+        if self.staged.is_some() || self.check_settled(name).is_err() {
+            return false;
+        }
+        let names = self.directory();
+        let wanted = WantedSection { names: &*names, shape, section, into, hands };
+        self.alone.resting.read(&self.seen_as(name), &wanted, || self.sight(name, &*names), &|_| None)
+    }
+
+    /// How an array is stored whose metadata rest.
+    fn sight(&self, name: &str, names: &dyn Names) -> Option<Sight> {
+        let at = place(&self.base(), name);
+        let below = if at.is_empty() { at } else { format!("{at}/") };
+        let witness = |key: &str| {
+            let witness = format!("{below}{key}");
+            let seen = names.seen(&witness).ok()??;
+            seen.rests.then_some((witness, seen.state))
+        };
+        let witness = witness(METADATA_KEY).or_else(|| witness(v2::ARRAY_KEY)).filter(|_| names.is_at_hand())?;
+        let (metadata, node) = self.found(name).ok()?;
+        let of_v2 = witness.0.ends_with(v2::ARRAY_KEY);
+        (node.is_v2 == of_v2).then(|| Sight {
+            stored: stored_to_read(&metadata, 0),
+            witness,
+            below,
+            file: None,
+            addresses: None,
         })
     }
 

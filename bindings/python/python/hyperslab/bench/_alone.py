@@ -1,4 +1,4 @@
-"""``hyperslab bench alone``: sections of one array, read and written by one process, beside the libraries for its format."""
+"""``hyperslab bench alone``: sections of one array by one process, beside the libraries for its format."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def rows(shape: tuple[int, ...]) -> dict[str, list[Key]]:
         low = [random.integers(0, max(length - edge, 0) + 1, count) for length in shape]
         return [tuple(slice(int(at), int(at) + edge) for at in corner) for corner in zip(*low, strict=True)]
 
-    places = [tuple(int(at) for at in place) for place in zip(*(random.integers(0, n, 500) for n in shape), strict=True)]
+    places = [
+        tuple(int(at) for at in place) for place in zip(*(random.integers(0, n, 500) for n in shape), strict=True)
+    ]
     columns = [(*place[:-1], slice(None)) for place in places[:200]]
     every = [(*(slice(None, None, step) for step in (7, 5, 3)[-len(shape) :]),)]
     return {

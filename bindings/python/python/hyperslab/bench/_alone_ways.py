@@ -135,7 +135,7 @@ _MAKERS = {"h5py": _h5py, "zarr": _zarr, "tensorstore": _tensorstore}
 
 
 def ways_for(kind: str, chunk: tuple[int, ...]) -> list[Way]:
-    """This package first, then the others that are installed; the last is the one that the format is known by."""
+    """Ours first, then the others that are installed; the last is the one that the format is known by."""
     file = FILES[kind]
     peers = [_MAKERS[name](file, chunk) for name in file.peers if importlib.util.find_spec(name)]
     return [_ours(file, chunk), *peers]
