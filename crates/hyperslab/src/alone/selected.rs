@@ -10,7 +10,7 @@ use hyperslab_world::{FileReader, FileSeen};
 use std::sync::Arc;
 
 /// Most units that are read here: of more, a transfer reads some while it copies others.
-const UNITS_MAX: u64 = 64;
+const UNITS_MAX: u64 = 256;
 
 /// A part of a section that lies in one unit.
 pub(super) struct TouchedUnit {

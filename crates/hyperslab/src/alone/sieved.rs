@@ -10,9 +10,12 @@ const REQUEST_NS: f64 = 400.0;
 /// What a byte out of the page cache costs, copied twice \[ns\].
 const BYTE_NS: f64 = 0.15;
 /// What would take longer goes through a collective transfer of this rank alone, which reads and copies at the same time \[ns\].
-pub(super) const WORTH_NS: f64 = 15e6;
+pub(super) const WORTH_NS: f64 = 30e6;
 /// Most that is read at once beside the elements that are wanted \[B\].
 const BETWEEN_BYTES: u64 = 4 << 20;
+
+/// What is read at once and then copied from, at most, where it can be cut so: it stays near the processor meanwhile \[B\].
+const NEAR_BYTES: u64 = 64 << 10;
 
 /// Memory that is used again.
 #[derive(Default)]
@@ -69,7 +72,7 @@ fn is_dense(nest: &Nest, from: usize, element_bytes: u64) -> bool {
 
 /// What these elements cost, where they may be read here \[ns\].
 pub(super) fn cost_ns(nest: &Nest, element_bytes: u64) -> Option<f64> {
-    planned(&by_distance(nest), element_bytes).map(|plan| plan.ns).filter(|ns| *ns <= WORTH_NS)
+    planned(&arranged(nest, element_bytes), element_bytes).map(|plan| plan.ns).filter(|ns| *ns <= WORTH_NS)
 }
 
 /// Reads the elements of a nest, whose side `a` is a file, into a memory. Nothing where that does not go well: who asks in the
@@ -81,7 +84,7 @@ pub(super) fn read(
     (to, to_type): (&Memory, ElementType),
     between: &Between,
 ) -> Option<()> {
-    let nest = &by_distance(nest);
+    let nest = &arranged(nest, from.bytes());
     let plan = planned(nest, from.bytes())?;
     let direct = from == to_type && is_dense(nest, plan.from, from.bytes());
     let scratch = if direct { None } else { Some(between.take(plan.bytes)?) };
@@ -109,10 +112,22 @@ pub(super) fn read(
     Some(())
 }
 
-/// The same elements, with the loop of the longest distances in the file outermost.
-fn by_distance(nest: &Nest) -> Nest {
+/// The same elements, with the loop of the longest distances in the file outermost, and long loops over what lies apart as two,
+/// of which the inner one stays near the processor.
+fn arranged(nest: &Nest, element_bytes: u64) -> Nest {
     let mut nest = nest.clone();
     nest.loops.sort_by_key(|each| std::cmp::Reverse(each.a));
+    for at in (0..nest.loops.len()).rev() {
+        let Loop { count, a, b } = nest.loops[at];
+        let most = NEAR_BYTES / u64::try_from(a).unwrap_or(1).max(1);
+        if count <= most || is_dense(&nest, at, element_bytes) {
+            continue;
+        }
+        if let Some(part) = (2..=most.min(count / 2)).rev().find(|part| count.is_multiple_of(*part)) {
+            nest.loops[at].count = part;
+            nest.loops.insert(at, Loop { count: count / part, a: a * part as i64, b: b * part as i64 });
+        }
+    }
     nest
 }
 
