@@ -134,7 +134,7 @@ def test_what_cannot_be_is_said_and_loses_nothing(tmp_path: Path) -> None:
         with pytest.raises(hs.UnsupportedError, match="a file without records, found one of 2 records"):
             file.write("j", np.zeros(3))
         for wrong in (np.zeros(3, "c8"), np.zeros(3, "?"), np.zeros(3, "f2")):
-            with pytest.raises(hs.UnsupportedError, match="integers, float32 or float64"):
+            with pytest.raises(hs.UnsupportedError, match="integers, float32, float64 or characters"):
                 file.write("j", wrong)
     assert values(tmp_path / "n.nc") == {"i": [[0] * 3] * 2}
     (tmp_path / "cut.nc").write_bytes(before[:-1])

@@ -2,8 +2,8 @@
 
 use crate::holding::Ownership;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, ElementType, Region, View, cut, tuple};
-use hyperslab_pack::{Memory, MemoryKind};
+use hyperslab_layout::{Distribution, ElementType, Loop, Nest, Region, TextParts, View, cut, tuple};
+use hyperslab_pack::{Memory, MemoryKind, tidy_texts};
 use hyperslab_plan::MemoryLayout;
 use hyperslab_world::{Computation, Exposed, Fault, FaultKind};
 use std::sync::Arc;
@@ -96,6 +96,14 @@ impl LocalArray {
     pub(crate) fn laid(&self) -> MemoryLayout {
         let dims: Vec<(u64, i64)> = self.shape.iter().copied().zip(self.strides.iter().copied()).collect();
         MemoryLayout::new(&dims, self.element.bytes())
+    }
+
+    /// Makes zeros of what lies behind the values of texts.
+    pub(crate) fn tidy(&self, texts: &TextParts) -> Result<(), Fault> {
+        let loops = self.shape.iter().zip(&self.strides).map(|(&count, &a)| Loop { count, a, b: 0 }).collect();
+        let nest = Nest { a: self.offset, b: 0, loops };
+        tidy_texts(&nest, &self.memory, self.element.bytes(), texts)
+            .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
     }
 
     /// Bytes of the elements \[B\].

@@ -4,7 +4,7 @@ use crate::Decode;
 use crate::agreement::{Agreement, Begin, syncs_of};
 use crate::alike::{Lying, Parts, TOGETHER, cannot_say, runs};
 use crate::array::LocalArray;
-use crate::compiling::{Compiled, Compiling, News};
+use crate::compiling::{Compiled, Compiling, News, ReadTexts};
 use crate::decision::Decision;
 use crate::described::with_arrays;
 use crate::holding::Exposure;
@@ -111,6 +111,8 @@ pub struct Call {
     fault: Option<Fault>,
     given: Vec<LocalArray>,
     moved: Vec<u64>,
+    /// What texts are read into.
+    texts: Vec<ReadTexts>,
     report: Option<Report>,
     /// How many calls wait on this rank, if anybody asks.
     waiting: Option<Box<dyn Fn() -> u32 + Send>>,
@@ -184,6 +186,7 @@ impl Call {
             fault: None,
             given: Vec::new(),
             moved: Vec::new(),
+            texts: Vec::new(),
             report: None,
             waiting: None,
         }
@@ -295,9 +298,10 @@ impl Call {
         };
         let compiled = compiling.compile(&agreed, (self.parts.take(), self.locals.take()));
         let compiled = compiled.map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
-        let Compiled { transfer, opening, exposure, vetted, fault, given, firsts, moved, news } = compiled;
+        let Compiled { transfer, opening, exposure, vetted, fault, given, firsts, moved, texts, news } = compiled;
         let Announced { decision, roots, beside } = opening;
         (self.fault, self.given, self.firsts, self.moved, self.news) = (fault, given, firsts, moved, news);
+        self.texts = texts;
         let transfer = transfer.among(party.size());
         self.times.1 = world.clock().stamp_ns();
         if let Some(trace) = &mut party.trace {
@@ -335,6 +339,7 @@ impl Call {
             Ok(walked) => (walked, self.fault.take()),
             Err(fault) => (Walked::default(), Some(fault)),
         };
+        let fault = fault.or_else(|| self.texts.iter().find_map(|(array, parts)| array.tidy(parts).err()));
         let of_call = |mut placed: PlacedChunk| {
             let first = self.firsts.get(placed.chunk.array as usize);
             placed.chunk.array = first.map_or(u32::MAX, |first| *first as u32);

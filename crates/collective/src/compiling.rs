@@ -11,7 +11,7 @@ use crate::moving::may_refuse;
 use crate::repeats::Repeats;
 use crate::request::ArrayRequest;
 use crate::telling::opened::{Again, Announced, hear, hear_again};
-use hyperslab_layout::{Casting, Policies};
+use hyperslab_layout::{Casting, Policies, TextParts};
 use hyperslab_plan::{Direction, Transfer, TransferArray};
 use hyperslab_walk::{Agreed, Votes};
 use hyperslab_world::{Fault, FaultKind};
@@ -38,6 +38,9 @@ pub(crate) type News = (Vec<Group>, Vec<Taken>, Votes);
 /// Its parts where they are known before it is known how arrays are stored, and its arrays.
 pub(crate) type Brought = (Option<Parts>, Option<Vec<Vec<LocalArray>>>);
 
+/// An array that texts are read into, and where they are in its elements.
+pub(crate) type ReadTexts = (LocalArray, TextParts);
+
 /// What a rank moves.
 pub(crate) struct Compiled {
     pub(crate) transfer: Arc<Transfer>,
@@ -52,6 +55,7 @@ pub(crate) struct Compiled {
     /// Of each array of the transfer, the number of the first array of the call that it is, and how many elements of it are here.
     pub(crate) firsts: Vec<usize>,
     pub(crate) moved: Vec<u64>,
+    pub(crate) texts: Vec<ReadTexts>,
     pub(crate) news: Option<News>,
 }
 
@@ -127,8 +131,23 @@ impl Compiling<'_> {
         };
         let placed: Vec<Vec<Part>> = taken.iter().zip(&transfer.asks).map(placed).collect::<Result<_, Fault>>()?;
         let moved = placed.iter().map(|parts| parts.iter().map(Part::elements).sum()).collect();
+        let texts = if direction == Direction::Read { self.texts(&transfer, taken, &given) } else { Vec::new() };
         let (exposure, firsts) = (number_parts(placed), taken.iter().map(|(of, _)| of.start).collect());
-        Ok(Compiled { transfer, opening, exposure, vetted, fault, given, firsts, moved, news: None })
+        Ok(Compiled { transfer, opening, exposure, vetted, fault, given, firsts, moved, texts, news: None })
+    }
+
+    /// The arrays of those given that texts are read into, which are tidied at the end.
+    fn texts(&self, transfer: &Transfer, taken: &[Taken], given: &[LocalArray]) -> Vec<ReadTexts> {
+        if transfer.asks.iter().all(|ask| ask.stored.texts.is_empty()) {
+            return Vec::new();
+        }
+        let (mut rest, mut all) = (given.iter(), Vec::new());
+        for ((of, holding), ask) in taken.iter().zip(&transfer.asks) {
+            let count = of.len() * holding.local_shapes(self.at.0).len();
+            let same = |array: &&LocalArray| array.element == ask.stored.element && !ask.stored.texts.is_empty();
+            all.extend(rest.by_ref().take(count).filter(same).map(|array| (array.clone(), ask.stored.texts.clone())));
+        }
+        all
     }
 
     /// What this rank finds wrong with elements that would take the place of others.

@@ -1,7 +1,7 @@
 //! Fields of structured types, as NumPy describes them: `[('a', '<i4'), ('b', '<f8', (2,))]`.
 
 use crate::npy::literal::{Literal, literal};
-use hyperslab_layout::{ElementType, Kind, Opaque};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
 
 /// What a field holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Field {
     pub(crate) holds: FieldType,
     /// Where each element holds an array, its shape.
     pub(crate) shape: Vec<u64>,
+    /// How many fields are shown before it: fields are listed as they lie, perhaps not as they were declared.
+    pub(crate) place: usize,
 }
 
 /// Fields that NumPy describes so; the error says what they cannot be.
@@ -33,10 +35,23 @@ pub(crate) fn fields_of_text(text: &str) -> Result<Vec<Field>, String> {
 /// The same, of a description that is parsed.
 pub(crate) fn fields_of(described: &Literal) -> Result<Vec<Field>, String> {
     let Literal::Sequence(items) = described else { return Err("no list of fields".into()) };
+    let (items, order) = match items.split_last() {
+        Some((Literal::Sequence(last), fields)) if last.iter().all(|item| matches!(item, Literal::Number(_))) => {
+            (fields, Some(extents(last)?))
+        }
+        _ => (items.as_slice(), None),
+    };
     if items.is_empty() {
         return Err("no fields".into());
     }
-    let fields = items.iter().map(Field::of).collect::<Result<Vec<_>, _>>()?;
+    let mut fields = items.iter().map(Field::of).collect::<Result<Vec<_>, _>>()?;
+    let mut named: Vec<&mut Field> = fields.iter_mut().filter(|field| !field.name.is_empty()).collect();
+    let order = order.unwrap_or_else(|| (0..named.len() as u64).collect());
+    let is_each_once = (0..named.len() as u64).all(|number| order.contains(&number));
+    if order.len() != named.len() || !is_each_once {
+        return Err("an order of fields that names each of them once".into());
+    }
+    order.iter().enumerate().for_each(|(place, &number)| named[number as usize].place = place);
     match name_twice(&fields) {
         Some(name) => Err(format!("two fields called '{name}'")),
         None => Ok(fields),
@@ -57,7 +72,8 @@ pub(crate) fn structured(fields: &[Field]) -> Result<Kind, String> {
     opaque.map(Kind::Opaque).ok_or_else(|| "fields of no bytes".into())
 }
 
-/// How NumPy describes these fields.
+/// How NumPy describes these fields; where they are shown in another order than that in which they lie, that order follows, in
+/// numbers of fields as they lie.
 pub(crate) fn text_of(fields: &[Field]) -> String {
     let one = |field: &Field| {
         let shape = match field.shape.as_slice() {
@@ -66,7 +82,15 @@ pub(crate) fn text_of(fields: &[Field]) -> String {
         };
         format!("({}, {}{shape})", quoted(&field.name), field.holds.text())
     };
-    format!("[{}]", fields.iter().map(one).collect::<Vec<_>>().join(", "))
+    let each = fields.iter().map(one).collect::<Vec<_>>().join(", ");
+    let named = || fields.iter().filter(|field| !field.name.is_empty());
+    if named().is_sorted_by_key(|field| field.place) {
+        return format!("[{each}]");
+    }
+    let mut order: Vec<(usize, usize)> = named().enumerate().map(|(number, field)| (field.place, number)).collect();
+    order.sort_unstable();
+    let order: Vec<String> = order.iter().map(|(_, number)| number.to_string()).collect();
+    format!("[{each}, [{}]]", order.join(", "))
 }
 
 /// Bytes of an element that has these fields and nothing else \[B\].
@@ -109,7 +133,7 @@ impl Field {
             }
             nested => FieldType::Fields(fields_of(nested)?),
         };
-        Ok(Field { name: name.clone(), holds, shape })
+        Ok(Field { name: name.clone(), holds, shape, place: 0 })
     }
 }
 
@@ -135,6 +159,17 @@ impl FieldType {
         let named = element.kind == Kind::BFloat16
             || matches!(element.kind, Kind::Opaque(opaque) if opaque.float().is_some() || opaque.fields().is_some());
         (!named).then_some(FieldType::Element(element))
+    }
+
+    /// Text as an element of its own.
+    pub(crate) fn as_text(&self) -> Option<ElementType> {
+        let (code, order) = match self {
+            FieldType::Bytes(count) => (format!("S{count}"), ByteOrder::Little),
+            FieldType::Characters(count, true) => (format!("U{count}"), ByteOrder::Little),
+            FieldType::Characters(count, false) => (format!("U{count}"), ByteOrder::Big),
+            FieldType::Element(_) | FieldType::Fields(_) => return None,
+        };
+        Some(ElementType { kind: Kind::Opaque(Opaque::from_code(&code)?), order })
     }
 
     fn text(&self) -> String {
@@ -169,6 +204,8 @@ mod tests {
             ("[('s', '|S3'), ('u', '<U2'), ('v', '|V5')]", 16),
             ("[(\"it's\", '|b1'), ('größe', '<u2')]", 3),
             ("[('a\\\\b', '|b1')]", 1),
+            ("[('a', '<i4'), ('', '|V4'), ('b', '<f8'), [1, 0]]", 16),
+            ("[('p', [('x', '<f4'), ('y', '<f4'), [1, 0]])]", 8),
         ] {
             let fields = fields_of_text(text).unwrap();
             assert_eq!((text_of(&fields).as_str(), bytes_of(&fields)), (text, Some(bytes)));
@@ -189,6 +226,9 @@ mod tests {
             "[('a', '<f4'), ('b', '<f4'), ('a', '<f8')]",
             "[('p', [('x', '<f4'), ('x', '<f4')])]",
             "['a']",
+            "[('a', '<i4'), [1]]",
+            "[('a', '<i4'), [0, 0]]",
+            "[[0]]",
             "'<f4'",
             "[('a', '|S0')]",
             "[('a', 'V4294967295', (2,))]",

@@ -22,7 +22,7 @@ pub enum Kind {
     Float64,
     Complex64,
     Complex128,
-    /// What moves as it is and becomes nothing else: structured types, dates, floats of 8 bits, plain bytes.
+    /// What moves as it is and becomes nothing else: structured types, dates, texts, floats of 8 bits, plain bytes.
     Opaque(Opaque),
 }
 
@@ -58,11 +58,11 @@ impl Kind {
         }
     }
 
-    /// Size \[B\] of the unit whose bytes a change of byte order reverses: half of a complex number, one where there is no order.
+    /// Size \[B\] of the unit whose bytes a change of byte order reverses: half of a complex number, a character
+    /// of text, one where there is no order.
     pub const fn swap_bytes(self) -> u64 {
         match self {
-            Kind::Opaque(opaque) if opaque.is_ordered() => opaque.bytes() as u64,
-            Kind::Opaque(_) => 1,
+            Kind::Opaque(opaque) => opaque.swap_bytes() as u64,
             Kind::Complex64 | Kind::Complex128 => self.bytes() / 2,
             _ => self.bytes(),
         }

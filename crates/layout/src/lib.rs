@@ -26,6 +26,7 @@ pub mod reach;
 mod region;
 mod section;
 pub mod stored;
+mod text_part;
 mod tuple;
 mod view;
 
@@ -46,5 +47,6 @@ pub use policies::{Durability, EndOfFile, Holes, Overlapping, Policies};
 pub use region::Region;
 pub use section::{Section, SectionError, Triplet};
 pub use stored::{Object, Stored};
+pub use text_part::{TextFill, TextPart, TextParts};
 pub use tuple::{Tuple, tuple};
 pub use view::{View, dense_strides, nests};

@@ -1,4 +1,4 @@
-//! Elements that are no numbers: dates, structured types, floats of 8 bits, plain bytes.
+//! Elements that are no numbers: dates, texts of a fixed length, structured types, floats of 8 bits, plain bytes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::sync::Mutex;
 
 /// An element that moves as it is and becomes nothing else. Two are the same type when their codes are.
 ///
-/// The code is NumPy's, without a byte order: `M8[ns]` and `m8[10s]` are dates and times, `V12` plain bytes,
-/// `V12[('a', '<i4'), ('b', '<f8')]` is a structured type with its fields, and floats of 8 bits have the names of the
-/// package ml_dtypes, such as `float8_e5m2`.
+/// The code is NumPy's, without a byte order: `M8[ns]` and `m8[10s]` are dates and times, `S12` is text of 12 bytes and `U12`
+/// of 12 characters of 4 bytes each, which zeros fill up, `V12` are plain bytes, `V12[('a', '<i4'), ('b', '<f8')]` is a
+/// structured type with its fields, and floats of 8 bits have the names of the package ml_dtypes, such as `float8_e5m2`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Opaque {
     bytes: u32,
-    /// Whether all bytes are one number, of which a change of byte order reverses the bytes.
-    ordered: bool,
+    /// Size of the units whose bytes a change of byte order reverses \[B\]; 1 where there is no order.
+    unit: u8,
     /// Empty for plain bytes.
     code: &'static str,
 }
@@ -36,27 +36,38 @@ const UNITS: [&str; 13] = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", 
 impl Opaque {
     /// Plain bytes.
     pub const fn plain(bytes: u32) -> Opaque {
-        Opaque { bytes, ordered: false, code: "" }
+        Opaque { bytes, unit: 1, code: "" }
     }
 
-    /// A date or a time of which nothing else is known: 8 bytes that have an order.
-    pub const fn ordered() -> Opaque {
-        Opaque { bytes: 8, ordered: true, code: "" }
+    /// Something in units of 4 or 8 bytes that have an order, of which nothing else is known.
+    pub const fn ordered(bytes: u32, unit: u8) -> Opaque {
+        Opaque { bytes, unit, code: "" }
     }
 
     /// The type with this code, which has no byte order in front; none where there is no such code.
     pub fn from_code(code: &str) -> Option<Opaque> {
         if FLOATS.contains(&code) {
-            return Some(Opaque { bytes: 1, ordered: false, code: kept(code) });
+            return Some(Opaque { bytes: 1, unit: 1, code: kept(code) });
         }
         if let Some(unit) = code.strip_prefix("M8").or(code.strip_prefix("m8")) {
-            return is_unit(unit).then(|| Opaque { bytes: 8, ordered: true, code: kept(code) });
+            return is_unit(unit).then(|| Opaque { bytes: 8, unit: 8, code: kept(code) });
+        }
+        let count = |digits: &str| {
+            let plain = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
+            digits.parse::<u32>().ok().filter(|_| plain)
+        };
+        if let Some(bytes) = code.strip_prefix('S') {
+            return count(bytes).map(|bytes| Opaque { bytes, unit: 1, code: kept(code) });
+        }
+        if let Some(characters) = code.strip_prefix('U') {
+            let bytes = count(characters)?.checked_mul(4)?;
+            return Some(Opaque { bytes, unit: 4, code: kept(code) });
         }
         let size = code.strip_prefix('V')?;
         let (size, fields) = size.split_at(size.find('[').unwrap_or(size.len()));
         let bytes = size.parse().ok().filter(|&bytes| bytes > 0 && size.bytes().all(|digit| digit.is_ascii_digit()))?;
         let code = if fields.is_empty() { "" } else { kept(code) };
-        Some(Opaque { bytes, ordered: false, code })
+        Some(Opaque { bytes, unit: 1, code })
     }
 
     /// The code of so many bytes that have these fields, as NumPy describes them: `[('a', '<i4'), ('b', '<f8')]`.
@@ -69,9 +80,14 @@ impl Opaque {
         self.bytes
     }
 
-    /// Whether its bytes have an order, little or big.
-    pub const fn is_ordered(self) -> bool {
-        self.ordered
+    /// Size of the units whose bytes have an order, little or big \[B\]; 1 where there is none.
+    pub const fn swap_bytes(self) -> u32 {
+        self.unit as u32
+    }
+
+    /// Whether it is text of a fixed length, in bytes (NumPy's `S`) or in characters of 4 bytes (`U`).
+    pub fn is_text(self) -> bool {
+        self.code.starts_with(['S', 'U'])
     }
 
     /// Its code without a byte order.
@@ -84,9 +100,14 @@ impl Opaque {
         self.code.strip_prefix('V').and_then(|code| code.find('[').map(|at| &code[at..]))
     }
 
+    /// Whether the fields of a structured type, or of one in it, are shown in another order than that in which they lie.
+    pub fn is_reordered(self) -> bool {
+        self.code.contains("), [")
+    }
+
     /// Of a date (`M8`) or a time (`m8`), which of both it is and its unit, such as `ns`, `10s` or nothing.
     pub fn time(self) -> Option<(&'static str, &'static str)> {
-        let (kind, unit) = self.code.split_at_checked(2).filter(|_| self.ordered)?;
+        let (kind, unit) = self.code.split_at_checked(2).filter(|_| self.unit == 8)?;
         Some((kind, unit.trim_matches(['[', ']'])))
     }
 
@@ -132,6 +153,10 @@ impl fmt::Display for Opaque {
                 None => write!(f, "structured elements {fields}"),
             };
         }
+        if self.is_text() {
+            let (size, of) = (&self.code[1..], if self.unit == 1 { "B" } else { "characters" });
+            return write!(f, "text of {size} {of}");
+        }
         match self.float() {
             Some(name) => f.write_str(name),
             None => write!(f, "opaque elements of {} B", self.bytes),
@@ -145,29 +170,49 @@ mod tests {
 
     #[test]
     fn codes_come_back() {
-        for (code, bytes, ordered, shown) in [
-            ("V12", 12, false, "opaque elements of 12 B"),
-            ("M8[ns]", 8, true, "datetime64[ns]"),
-            ("m8[10s]", 8, true, "timedelta64[10s]"),
-            ("M8", 8, true, "datetime64"),
-            ("float8_e4m3fn", 1, false, "float8_e4m3fn"),
-            ("V4[('a', '<i4')]", 4, false, "structured elements [('a', '<i4')]"),
+        for (code, bytes, unit, shown) in [
+            ("V12", 12, 1, "opaque elements of 12 B"),
+            ("M8[ns]", 8, 8, "datetime64[ns]"),
+            ("m8[10s]", 8, 8, "timedelta64[10s]"),
+            ("M8", 8, 8, "datetime64"),
+            ("S12", 12, 1, "text of 12 B"),
+            ("U3", 12, 4, "text of 3 characters"),
+            ("float8_e4m3fn", 1, 1, "float8_e4m3fn"),
+            ("V4[('a', '<i4')]", 4, 1, "structured elements [('a', '<i4')]"),
         ] {
             let found = Opaque::from_code(code).unwrap();
-            assert_eq!((found.code().as_str(), found.bytes(), found.is_ordered()), (code, bytes, ordered));
+            assert_eq!((found.code().as_str(), found.bytes(), found.swap_bytes()), (code, bytes, unit));
             assert_eq!((found.to_string().as_str(), Opaque::from_code(code)), (shown, Some(found)));
         }
         assert_eq!(Opaque::from_code("V12"), Some(Opaque::plain(12)));
         assert_ne!(Opaque::from_code("V8[('a', '<f8')]"), Opaque::from_code("V8"));
         assert_eq!(Opaque::with_fields(4, "[('a', '<i4')]").unwrap().fields(), Some("[('a', '<i4')]"));
         assert_eq!(Opaque::with_fields(4, ""), None);
+        let ordered = |fields| Opaque::with_fields(8, fields).unwrap().is_reordered();
+        assert!(ordered("[('a', '<i4'), ('b', '<i4'), [1, 0]]") && !ordered("[('a', [('b', '<i4')]), ('c', '<i4')]"));
     }
 
     #[test]
     fn other_texts_are_no_types() {
-        for code in
-            ["", "V", "V0", "V+3", "V99999999999", "M8[]", "M8[1s]", "M8[00s]", "M8[x]", "M8ns", "float8", "S5", "f8"]
-        {
+        for code in [
+            "",
+            "V",
+            "V0",
+            "V+3",
+            "V99999999999",
+            "M8[]",
+            "M8[1s]",
+            "M8[00s]",
+            "M8[x]",
+            "M8ns",
+            "float8",
+            "S",
+            "S0",
+            "S+5",
+            "U99999999999",
+            "U1073741824",
+            "f8",
+        ] {
             assert_eq!(Opaque::from_code(code), None, "{code}");
         }
     }

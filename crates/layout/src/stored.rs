@@ -10,9 +10,9 @@ mod ordering;
 mod questions;
 mod strides;
 
-use crate::ElementType;
 use crate::codec::Codec;
 pub use crate::codec::Stretch;
+use crate::{ElementType, TextParts};
 pub use objects::{Address, Indexes, Keys, Object, Objects, OtherCodec, Shards, Table};
 pub use order::{Along, StorageOrder};
 use std::sync::{Arc, OnceLock};
@@ -60,6 +60,8 @@ pub struct Stored {
     pub element: ElementType,
     /// One element, in that type, for what was never written.
     pub fill: Arc<[u8]>,
+    /// Texts in an element, behind whose values may lie what is not part of them: readers get zeros there.
+    pub texts: TextParts,
     /// How elements follow each other, in the object or inside a chunk.
     pub strides: Strides,
     /// What is moved as one.
@@ -91,6 +93,7 @@ impl Stored {
             shape: shape.to_vec(),
             element,
             fill: zeros(element.bytes() as usize),
+            texts: TextParts::default(),
             strides: Strides::row_major(shape.len()),
             unit: Unit::Free,
             root: 0,

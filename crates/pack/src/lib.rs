@@ -18,6 +18,7 @@ mod runs;
 pub mod safe;
 mod scalar;
 mod shape;
+mod text;
 mod transpose;
 
 pub use batch::copy_region;
@@ -28,3 +29,4 @@ pub use memory::{Memory, MemoryKind, OutOfMemory};
 pub use nan::{CopyError, NotANumber, first_nan};
 pub use runs::{for_each_run, run_bytes, try_for_each_run};
 pub use scalar::convert_scalar;
+pub use text::tidy_texts;

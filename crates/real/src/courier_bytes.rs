@@ -99,8 +99,8 @@ impl Letter {
 
 /// Bytes of a type of elements.
 pub(crate) const ELEMENT_BYTES: usize = 6;
-/// In place of the number of a kind of number. What opaque bytes mean is compared before they travel: only whether they
-/// have an order is told.
+/// In place of the number of a kind of number. What opaque bytes mean is compared before they travel: only which of them have an
+/// order is told.
 const OPAQUE: u8 = u8::MAX;
 
 pub(crate) fn element_bytes(element: ElementType) -> [u8; ELEMENT_BYTES] {
@@ -109,17 +109,20 @@ pub(crate) fn element_bytes(element: ElementType) -> [u8; ELEMENT_BYTES] {
         number => (Kind::ALL.iter().position(|&kind| kind == number).expect("every number is listed") as u8, 0),
     };
     let [a, b, c, d] = size.to_le_bytes();
-    let ordered = matches!(element.kind, Kind::Opaque(opaque) if opaque.is_ordered());
-    [kind, u8::from(element.order == ByteOrder::Big) | u8::from(ordered) << 1, a, b, c, d]
+    let unit = if let Kind::Opaque(opaque) = element.kind { opaque.swap_bytes() as u8 } else { 0 };
+    [kind, u8::from(element.order == ByteOrder::Big) | unit << 1, a, b, c, d]
 }
 
 pub(crate) fn element_from(bytes: &[u8]) -> Option<ElementType> {
     let &[kind, order, a, b, c, d] = bytes else { return None };
-    let (order, ordered) = (if order & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big }, order > 1);
+    let (order, unit) = (if order & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big }, order >> 1);
+    let bytes = u32::from_le_bytes([a, b, c, d]);
     let kind = match kind {
-        OPAQUE if ordered && [a, b, c, d] != [8, 0, 0, 0] => return None,
-        OPAQUE if ordered => Kind::Opaque(Opaque::ordered()),
-        OPAQUE => Kind::opaque(u32::from_le_bytes([a, b, c, d])),
+        OPAQUE if unit == 1 => Kind::opaque(bytes),
+        OPAQUE if matches!(unit, 4 | 8) && bytes.is_multiple_of(unit.into()) => {
+            Kind::Opaque(Opaque::ordered(bytes, unit))
+        }
+        OPAQUE => return None,
         number => *Kind::ALL.get(usize::from(number))?,
     };
     Some(ElementType { kind, order })
@@ -234,8 +237,9 @@ mod tests {
 
     #[test]
     fn types_of_elements_travel_unchanged() {
-        let ordered = Kind::Opaque(Opaque::ordered());
-        for kind in Kind::ALL.into_iter().chain([0, 1, 12, u32::MAX].map(Kind::opaque)).chain([ordered]) {
+        let ordered = Kind::Opaque(Opaque::ordered(8, 8));
+        let text = Kind::Opaque(Opaque::ordered(20, 4));
+        for kind in Kind::ALL.into_iter().chain([0, 1, 12, u32::MAX].map(Kind::opaque)).chain([ordered, text]) {
             for order in [ByteOrder::Little, ByteOrder::Big] {
                 let element = ElementType { kind, order };
                 assert_eq!(element_from(&element_bytes(element)), Some(element));

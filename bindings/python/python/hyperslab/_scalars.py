@@ -78,6 +78,9 @@ def fill_of(text: str, dtype: np.dtype[Any]) -> Any:
         return np.int64(ticks).view(dtype.newbyteorder("="))
     if dtype.type is np.void:
         return _void(value, dtype)
+    if dtype.kind in "SU":
+        content: Any = base64.b64decode(value) if dtype.kind == "S" else value
+        return np.array(content, dtype.newbyteorder("="))[()]
     if dtype.kind == "c":
         parts = [_float_of(part, dtype.itemsize // 2) for part in value]
         return np.array(parts, f"f{dtype.itemsize // 2}").view(dtype.newbyteorder("="))[0]

@@ -29,14 +29,12 @@ NAMED = {
     "float8_e8m0fnu": 1,
 }
 
-_TEXT = 'store text in attributes, or as uint8: array.astype("S8").view("uint8"), or in fields of a structured type'
-
 #: What to do about types that no format has, by NumPy's letter for their kind.
 HINTS = {
     "O": 'make numbers of the objects, as with array.astype("float64")',
-    "S": _TEXT,
-    "U": _TEXT,
-    "T": _TEXT,
+    "S": 'give texts a length, as with dtype="S8"',
+    "U": 'give texts a length, as with dtype="U8"',
+    "T": 'give texts a length, as with array.astype("U8")',
     "f": 'convert them first, with array.astype("float64")',
     "c": 'convert them first, with array.astype("complex128")',
 }
@@ -72,19 +70,19 @@ def code_of(dtype: np.dtype[Any]) -> str:
         return dtype.name
     # Packages have floats and integers of their own, which NumPy shows as its own.
     own = dtype.type.__module__ == "numpy"
-    smallest, largest = {"f": (2, 8), "c": (8, 16), "V": (1, 1 << 31)}.get(dtype.kind, (1, 8))
-    if own and dtype.kind in "biufcMmV" and smallest <= dtype.itemsize <= largest and dtype.subdtype is None:
+    smallest, largest = {"f": (2, 8), "c": (8, 16), **dict.fromkeys("VSU", (1, 1 << 31))}.get(dtype.kind, (1, 8))
+    if own and dtype.kind in "biufcMmVSU" and smallest <= dtype.itemsize <= largest and dtype.subdtype is None:
         return dtype.str
     message = f"elements of type {dtype} cannot be stored\n  hint: {HINTS.get(dtype.kind, _LITTLE)}"
     raise InvalidError(message)
 
 
-_LITTLE = "store bool, integers, floats, complex numbers, dates or structured types"
+_LITTLE = "store bool, integers, floats, complex numbers, dates, texts of a fixed length or structured types"
 
 
 def _structured_code(dtype: np.dtype[Any]) -> str:
     try:
-        code = f"|V{dtype.itemsize}{_described(dtype.descr)}"
+        code = f"|V{dtype.itemsize}{_described(dtype)}"
     except (ValueError, TypeError):
         code = ""
     # Fields that overlap, have titles or hold objects, and types of packages, are described as something else, or not.
@@ -97,15 +95,27 @@ def _structured_code(dtype: np.dtype[Any]) -> str:
     return code
 
 
-def _described(fields: Any) -> str:
-    """Fields as the compiled module has them, which is as Python shows them."""
-    if not all(isinstance(name, str) for name, *_ in fields):
-        message = "fields with titles"
-        raise ValueError(message)
-    parts = [
-        f"({name!r}, {_described(of) if isinstance(of, list) else repr(of)}{''.join(f', {shape!r}' for shape in more)})"
-        for name, of, *more in fields
-    ]
+def _described(dtype: np.dtype[Any]) -> str:
+    """Fields as the compiled module has them: as they lie, gaps included, and then in which order they are shown."""
+    names: tuple[str, ...] = dtype.names or ()
+    fields: Any = dtype.fields or {}
+    lying = sorted(names, key=lambda name: fields[name][1])
+    parts, end = [], 0
+    for name in lying:
+        base, offset, *titles = fields[name]
+        if titles or offset < end:
+            message = "fields with titles, or that lie in each other"
+            raise ValueError(message)
+        if offset > end:
+            parts.append(f"('', '|V{offset - end}')")
+        of, shape = base.subdtype or (base, ())
+        inner = _described(of) if of.names is not None else repr(of.str)
+        parts.append(f"({name!r}, {inner}{f', {shape!r}' if shape else ''})")
+        end = offset + base.itemsize
+    if dtype.itemsize > end:
+        parts.append(f"('', '|V{dtype.itemsize - end}')")
+    order = [lying.index(name) for name in names]
+    parts += [repr(order)] if order != sorted(order) else []
     return f"[{', '.join(parts)}]"
 
 
@@ -131,7 +141,27 @@ def _type_of_code(code: str) -> np.dtype[Any]:
     fields = code.find("[(")
     if fields < 0:
         return np.dtype(code)
-    return np.lib.format.descr_to_dtype(ast.literal_eval(code[fields:]))
+    return _structured(ast.literal_eval(code[fields:]))
+
+
+def _structured(described: list[Any]) -> np.dtype[Any]:
+    """The type that has these fields, as `_described` describes them."""
+    numbers = isinstance(described[-1], list)
+    fields, order = (described[:-1], described[-1]) if numbers else (described, None)
+    names, formats, offsets, end = [], [], [], 0
+    for name, of, *shape in fields:
+        kind: Any = (_structured(of) if isinstance(of, list) else of, *(shape or [()]))
+        one = np.dtype(kind)
+        if name:
+            names.append(name)
+            formats.append(one)
+            offsets.append(end)
+        end += one.itemsize
+    shown = range(len(names)) if order is None else order
+    each = [[of[number] for number in shown] for of in (names, formats, offsets)]
+    layout: Any = dict(zip(("names", "formats", "offsets"), each, strict=True)) | {"itemsize": end}
+    made: np.dtype[Any] = np.dtype(layout)
+    return made
 
 
 def native(dtype: np.dtype[Any]) -> np.dtype[Any]:

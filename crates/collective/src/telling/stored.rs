@@ -5,14 +5,14 @@ use crate::Decode;
 use hyperslab_layout::stored::{
     Address, Along, Change, Coding, Keys, Objects, OtherCodec, Shards, StorageOrder, Stored, Strides, Table, Unit,
 };
-use hyperslab_layout::{ElementType, Triplet};
+use hyperslab_layout::{ElementType, TextParts, Triplet};
 use hyperslab_world::{Reader, Writer};
 use std::sync::Arc;
 
 pub(crate) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
-    let Stored { shape, element, fill, strides, unit, root, objects, coding, change, numbered } = stored;
+    let Stored { shape, element, fill, texts, strides, unit, root, objects, coding, change, numbered } = stored;
     let w = numbers(w, shape).bytes(element.numpy().as_bytes()).bytes(fill);
-    let w = tell_unit(tell_strides(w, strides), unit);
+    let w = tell_unit(tell_strides(w.bytes(&texts.to_bytes()), strides), unit);
     let w = tell_coding(tell_objects(w.number(u64::from(*root)), objects), coding).number(match change {
         Change::Fresh => 0,
         Change::Replace => 1,
@@ -42,6 +42,7 @@ pub(crate) fn hear_stored(r: &mut Reader, decode: Decode) -> Option<Stored> {
         shape: list(r, |r| r.number())?,
         element: ElementType::from_numpy(&r.text()?)?,
         fill: r.bytes()?.into(),
+        texts: TextParts::from_bytes(r.bytes()?)?,
         strides: hear_strides(r)?,
         unit: hear_unit(r)?,
         root: r.number()?.try_into().ok()?,

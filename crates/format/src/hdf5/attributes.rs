@@ -6,7 +6,7 @@ use crate::attribute::{
     AttributeValue, Attributes, Elements, KeptValue, PlainKind, Texts, ValueType, plain_values, shown, typed,
 };
 use crate::error::{Context, Error, excerpt};
-use hyperslab_layout::{ByteOrder, ElementType, Kind};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
 
 /// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Attribute Conventions").
 const TYPED_AS_VARIABLE: [&str; 7] =
@@ -101,7 +101,7 @@ impl Hdf5Attribute {
                 fixed(bytes, (each, end, utf8), shape, dialect)
             }
             (StoredValue::Elements(bytes), datatype) => match value_type(datatype) {
-                Ok(of) => match Elements::new(of, shape.clone(), bytes.clone()) {
+                Ok(of) => match Elements::new(of, shape.clone(), tidied(bytes, datatype)) {
                     // Files of netCDF have an order of bytes that nobody sees.
                     Some(elements) if is_netcdf => AttributeValue::Elements(elements.native()),
                     Some(elements) => AttributeValue::Elements(elements),
@@ -135,21 +135,21 @@ impl Hdf5Attribute {
     }
 }
 
+/// Elements without what lies behind the values of texts in records.
+fn tidied(bytes: &[u8], datatype: &Datatype) -> Vec<u8> {
+    let (texts, mut bytes) = (datatype.texts(), bytes.to_vec());
+    if !texts.is_empty() {
+        for element in bytes.chunks_exact_mut(datatype.bytes().max(1) as usize) {
+            texts.tidy(element);
+        }
+    }
+    bytes
+}
+
 /// The type of values whose elements are so, or what they are instead.
 fn value_type(datatype: &Datatype) -> Result<ValueType, String> {
-    let unsigned = |bytes: u32, order: ByteOrder| {
-        let kind = match bytes {
-            1 => Kind::UInt8,
-            2 => Kind::UInt16,
-            4 => Kind::UInt32,
-            8 => Kind::UInt64,
-            _ => Kind::opaque(bytes),
-        };
-        ValueType::Element(ElementType { kind, order })
-    };
     let element = |datatype: &Datatype| datatype.element("").map_err(|error| error.found().to_string());
     Ok(match datatype {
-        Datatype::Bits { bytes, order } => unsigned(*bytes, *order),
         Datatype::Enumeration { base, members } => match element(datatype)? {
             truth if truth.kind == Kind::Bool => ValueType::Element(truth),
             _ => ValueType::Enumeration(element(base)?, members.clone()),
@@ -277,7 +277,9 @@ impl AttributeDraft<'_> {
     /// A fill value of netCDF in the type of its variable, where it has another one.
     fn as_fill(&self, elements: &Elements) -> Result<Option<Elements>, Error> {
         let Some(element) = self.dataset.filter(|_| self.is_netcdf() && self.name == FILL) else { return Ok(None) };
-        if elements.of == ValueType::Element(element) {
+        let is_text = |opaque: Opaque| opaque.is_text() && elements.of == ValueType::Bytes(opaque.bytes());
+        let is_same_text = matches!(element.kind, Kind::Opaque(opaque) if is_text(opaque));
+        if elements.of == ValueType::Element(element) || is_same_text {
             return Ok(None);
         }
         let plain = plain_values(elements);

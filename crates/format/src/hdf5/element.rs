@@ -3,16 +3,17 @@
 use super::datatype::{CompoundField, Datatype, TextEnd};
 use crate::error::{Context, Error, excerpt};
 use crate::fields::{self, FieldType};
-use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque, TextFill, TextPart, TextParts};
 use std::collections::BTreeSet;
 
 impl Datatype {
     /// The element that arrays of this type have: numbers; truth values, which h5py stores as an enumeration of `FALSE` and
-    /// `TRUE`; complex numbers, of HDF5 2.0 or as compounds of `r` and `i`; dates of NumPy; structured types; other bytes.
+    /// `TRUE`; complex numbers, of HDF5 2.0 or as compounds of `r` and `i`; dates of NumPy; texts of a fixed length;
+    /// structured types; other bytes.
     /// `name` is the name of the dataset in errors.
     ///
     /// # Errors
-    /// When arrays cannot have such elements: text, values of variable length, references.
+    /// When arrays cannot have such elements: values of variable length, references.
     pub fn element(&self, name: &str) -> Result<ElementType, Error> {
         self.as_element().map_err(|found| {
             let error = Context::new("use HDF5 dataset", name).unsupported("elements of fixed size", found);
@@ -42,8 +43,15 @@ impl Datatype {
                 base: Box::new(integer(true)),
                 members: vec![("FALSE".into(), vec![0]), ("TRUE".into(), vec![1])],
             },
+            Kind::Opaque(opaque) if opaque.is_text() && opaque.swap_bytes() == 1 => {
+                Datatype::Text { bytes: opaque.bytes(), end: TextEnd::Zeros, utf8: false }
+            }
+            Kind::Opaque(opaque) if opaque.is_text() => {
+                let error = not_stored(&format!("{opaque} of 4 B (NumPy's type U)"), name);
+                return Err(error.with_hint("store it in UTF-8: numpy.char.encode(array, \"utf-8\")"));
+            }
             Kind::Opaque(opaque) if opaque.float().is_none() && opaque.fields().is_none() => {
-                let tag = if opaque.is_ordered() { format!("NUMPY:{}", element.numpy()) } else { String::new() };
+                let tag = if opaque.time().is_some() { format!("NUMPY:{}", element.numpy()) } else { String::new() };
                 Datatype::Opaque { bytes: opaque.bytes(), tag }
             }
             Kind::Opaque(opaque) if opaque.float().is_none() => {
@@ -55,6 +63,13 @@ impl Datatype {
         })
     }
 
+    /// The texts in an element behind whose values may lie what is not part of them.
+    pub fn texts(&self) -> TextParts {
+        let mut found = Vec::new();
+        add_texts(self, 0, &[], &mut found);
+        TextParts(found.into())
+    }
+
     fn as_element(&self) -> Result<ElementType, String> {
         let native = |kind| ElementType { kind, order: ByteOrder::Little };
         let (kind, order) = match self {
@@ -63,7 +78,7 @@ impl Datatype {
             Datatype::ShortFloat { kind, order } => (*kind, *order),
             Datatype::Complex(base) => complex(base).ok_or("complex numbers of other floats")?,
             Datatype::Opaque { bytes, tag } => return opaque(*bytes, tag),
-            Datatype::Bits { bytes, .. } => return Ok(native(Kind::opaque(*bytes))),
+            Datatype::Bits { bytes, order } => (integer(*bytes, false).unwrap_or(Kind::opaque(*bytes)), *order),
             Datatype::Enumeration { base, members } => {
                 let is_truth = base.bytes() == 1 && is_truth(members);
                 return if is_truth { Ok(native(Kind::Bool)) } else { base.as_element() };
@@ -72,11 +87,7 @@ impl Datatype {
                 Some((kind, order)) => (kind, order),
                 None => return Ok(native(structured(fields, *bytes)?)),
             },
-            // Characters of netCDF, which are numbers in its classic files, too.
-            Datatype::Text { bytes: 1, .. } => return Ok(native(Kind::UInt8)),
-            Datatype::Text { bytes, utf8, .. } => {
-                return Err(format!("text of {bytes} B in {}", if *utf8 { "UTF-8" } else { "ASCII" }));
-            }
+            Datatype::Text { bytes, .. } => return Ok(native(text(*bytes)?)),
             Datatype::VariableText { .. } => return Err("text of variable length".into()),
             Datatype::List(_) => return Err("lists of variable length".into()),
             Datatype::Array { shape, .. } => return Err(format!("arrays of shape {shape:?} as elements")),
@@ -92,9 +103,61 @@ fn not_stored(found: &str, name: &str) -> Error {
     error.with_hint("a Zarr store has them")
 }
 
-/// The fields of a structured type, without its gaps.
+/// Refuses elements that netCDF-4 has no type for: its libraries crash on some of them, and do not see others.
+///
+/// # Errors
+/// With what can be stored instead.
+pub fn check_netcdf_element(name: &str, element: ElementType) -> Result<(), Error> {
+    let hint = match element.kind {
+        kind if kind.is_integer() => return Ok(()),
+        Kind::Float32 | Kind::Float64 => return Ok(()),
+        Kind::Opaque(opaque) if opaque.is_text() && opaque.bytes() == 1 => return Ok(()),
+        Kind::Opaque(opaque) if opaque.is_text() => {
+            "split it into characters, with one dimension more: netCDF4.stringtochar(array.astype(\"S\"))"
+        }
+        Kind::Opaque(opaque) if opaque.time().is_some() => {
+            "write array.view(\"int64\"), with the attribute units such as \"seconds since 1970-01-01\""
+        }
+        Kind::Opaque(opaque) if opaque.fields().is_some() => match netcdf_fields(opaque.fields().unwrap_or_default()) {
+            Ok(true) => return Ok(()),
+            _ => "write each field as a variable of its own, or into plain HDF5",
+        },
+        Kind::Bool => "write array.astype(\"int8\")",
+        Kind::Float16 | Kind::BFloat16 => "write array.astype(\"float32\")",
+        Kind::Opaque(opaque) if opaque.float().is_some() => "write array.astype(\"float32\")",
+        _ => "write it as numbers, or into plain HDF5",
+    };
+    let context = Context::new("store the netCDF-4 variable", name);
+    let expected = "integers, float32, float64, characters (S1), or records of these";
+    Err(context.unsupported(expected, element.to_string()).with_hint(hint))
+}
+
+/// Whether netCDF-4 has all of these fields.
+fn netcdf_fields(described: &str) -> Result<bool, String> {
+    fn all(fields: &[fields::Field]) -> bool {
+        fields.iter().all(|field| match &field.holds {
+            _ if field.name.is_empty() => true,
+            FieldType::Element(element) => {
+                element.kind.is_integer() || matches!(element.kind, Kind::Float32 | Kind::Float64)
+            }
+            FieldType::Bytes(bytes) => *bytes == 1,
+            FieldType::Characters(..) => false,
+            // The library does not see records in records that have no name of their own in the file.
+            FieldType::Fields(_) => false,
+        })
+    }
+    Ok(all(&fields::fields_of_text(described)?))
+}
+
+/// Text of so many bytes.
+fn text(bytes: u32) -> Result<Kind, String> {
+    let found = Opaque::from_code(&format!("S{bytes}")).map(Kind::Opaque);
+    found.ok_or_else(|| format!("text of {bytes} B"))
+}
+
+/// The fields of a structured type as they were declared, without its gaps.
 fn compound(fields: &[fields::Field], bytes: u32, name: &str) -> Result<Datatype, String> {
-    let (mut members, mut offset) = (Vec::new(), 0u32);
+    let (mut members, mut offset): (Vec<(usize, CompoundField)>, _) = (Vec::new(), 0u32);
     for field in fields {
         let base = match &field.holds {
             FieldType::Element(element) => {
@@ -109,11 +172,12 @@ fn compound(fields: &[fields::Field], bytes: u32, name: &str) -> Result<Datatype
         let datatype = if shape.is_empty() { base } else { Datatype::Array { shape, base: Box::new(base) } };
         let next = offset + datatype.bytes();
         if !field.name.is_empty() {
-            members.push(CompoundField { name: field.name.clone(), offset, datatype });
+            members.push((field.place, CompoundField { name: field.name.clone(), offset, datatype }));
         }
         offset = next;
     }
-    Ok(Datatype::Compound { bytes, fields: members })
+    members.sort_by_key(|(place, _)| *place);
+    Ok(Datatype::Compound { bytes, fields: members.into_iter().map(|(_, member)| member).collect() })
 }
 
 fn part(name: &str, offset: u32, bytes: u32, order: ByteOrder) -> CompoundField {
@@ -172,20 +236,21 @@ fn opaque(bytes: u32, tag: &str) -> Result<ElementType, String> {
     Ok(dated.unwrap_or(ElementType::native(Kind::opaque(bytes))))
 }
 
-/// A structured type, whose fields NumPy lists in the order of their offsets, with gaps as fields without names.
+/// A structured type, whose fields are listed in the order of their offsets, with gaps as fields without names, and are shown as
+/// they are declared.
 fn structured(members: &[CompoundField], bytes: u32) -> Result<Kind, String> {
     fields::structured(&listed(members, bytes)?)
 }
 
 fn listed(members: &[CompoundField], bytes: u32) -> Result<Vec<fields::Field>, String> {
-    let mut order: Vec<&CompoundField> = members.iter().collect();
-    order.sort_by_key(|field| field.offset);
+    let mut order: Vec<(usize, &CompoundField)> = members.iter().enumerate().collect();
+    order.sort_by_key(|(_, field)| field.offset);
     let gap = |bytes: u32| {
         let holds = FieldType::Element(ElementType::native(Kind::opaque(bytes)));
-        fields::Field { name: String::new(), holds, shape: Vec::new() }
+        fields::Field { name: String::new(), holds, shape: Vec::new(), place: 0 }
     };
     let (mut all, mut end, mut names) = (Vec::new(), 0, BTreeSet::new());
-    for member in order {
+    for (place, member) in order {
         if !names.insert(&member.name) {
             return Err(format!("two fields called {:?}", excerpt(&member.name)));
         }
@@ -198,7 +263,7 @@ fn listed(members: &[CompoundField], bytes: u32) -> Result<Vec<fields::Field>, S
         }
         let mut shape = Vec::new();
         let holds = held(&member.datatype, &mut shape)?;
-        all.push(fields::Field { name: member.name.clone(), holds, shape });
+        all.push(fields::Field { name: member.name.clone(), holds, shape, place });
         end = member.offset.saturating_add(member.datatype.bytes());
     }
     match bytes.checked_sub(end).ok_or("fields behind their end")? {
@@ -208,6 +273,27 @@ fn listed(members: &[CompoundField], bytes: u32) -> Result<Vec<fields::Field>, S
     Ok(all)
 }
 
+/// Adds the texts in a type behind whose values may lie what is not part of them: those that a zero ends, and those that spaces
+/// fill up. Around the type are these loops, and it begins at this byte of the element.
+fn add_texts(datatype: &Datatype, at: u64, loops: &[(u64, u64)], found: &mut Vec<TextPart>) {
+    match datatype {
+        // Of one byte, nothing is behind the value.
+        Datatype::Text { bytes: 1, end: TextEnd::Terminated, .. } | Datatype::Text { end: TextEnd::Zeros, .. } => (),
+        Datatype::Text { bytes, end, .. } => {
+            let end = if *end == TextEnd::Spaces { TextFill::Spaces } else { TextFill::Zero };
+            found.push(TextPart { at, bytes: u64::from(*bytes), end, loops: loops.to_vec() });
+        }
+        Datatype::Array { shape, base } => {
+            let count = shape.iter().fold(1u64, |count, extent| count.saturating_mul(u64::from(*extent)));
+            add_texts(base, at, &[loops, &[(count, u64::from(base.bytes()))]].concat(), found);
+        }
+        Datatype::Compound { fields, .. } => {
+            fields.iter().for_each(|field| add_texts(&field.datatype, at + u64::from(field.offset), loops, found));
+        }
+        _ => (),
+    }
+}
+
 /// What a field holds; the extents of arrays are added to `shape`.
 fn held(datatype: &Datatype, shape: &mut Vec<u64>) -> Result<FieldType, String> {
     Ok(match datatype {
@@ -215,8 +301,7 @@ fn held(datatype: &Datatype, shape: &mut Vec<u64>) -> Result<FieldType, String> 
             shape.extend(extents.iter().map(|&extent| u64::from(extent)));
             return held(base, shape);
         }
-        // Spaces behind text mean something to others only.
-        Datatype::Text { bytes, end: TextEnd::Terminated | TextEnd::Zeros, .. } => FieldType::Bytes(*bytes),
+        Datatype::Text { bytes, .. } => FieldType::Bytes(*bytes),
         Datatype::Compound { bytes, fields } if halves(fields, *bytes).is_none() => {
             FieldType::Fields(listed(fields, *bytes)?)
         }
@@ -253,13 +338,31 @@ mod tests {
         let array = Datatype::Array { shape: vec![2, 3], base: Box::new(complex.clone()) };
         let fields = vec![field("b", 12, text.clone()), field("a", 0, complex), field("c", 16, array)];
         let element = compound(72, fields).element("d").unwrap();
-        let told = "|V72[('a', '>c8'), ('', '|V4'), ('b', '|S3'), ('', '|V1'), ('c', '>c8', (2, 3)), ('', '|V8')]";
+        let told =
+            "|V72[('a', '>c8'), ('', '|V4'), ('b', '|S3'), ('', '|V1'), ('c', '>c8', (2, 3)), ('', '|V8'), [1, 0, 2]]";
         assert_eq!(element.numpy(), told);
         let over = compound(8, vec![field("a", 0, REAL), field("b", 2, REAL)]).element("d").unwrap_err();
         assert!(over.is_unsupported() && over.to_string().contains("fields that lie in each other"), "{over}");
         let twice = compound(8, vec![field("a", 0, REAL), field("a", 4, REAL)]).element("d").unwrap_err();
         assert!(twice.to_string().contains("two fields called \"a\""), "{twice}");
-        assert!(text.element("d").unwrap_err().to_string().contains("found text of 3 B in ASCII"));
+        assert_eq!(text.element("d").unwrap().numpy(), "|S3");
+        let late = compound(12, vec![field("b", 8, REAL), field("a", 0, REAL)]).element("d").unwrap();
+        assert_eq!(late.numpy(), "|V12[('a', '>f4'), ('', '|V4'), ('b', '>f4'), [1, 0]]");
+        assert_eq!(Datatype::of_element(late, "d").unwrap().element("d").unwrap(), late);
+    }
+
+    #[test]
+    fn texts_that_end_early_are_told() {
+        let text = |end| Datatype::Text { bytes: 4, end, utf8: true };
+        let array = Datatype::Array { shape: vec![2, 3], base: Box::new(text(TextEnd::Spaces)) };
+        let fields =
+            vec![field("a", 0, text(TextEnd::Zeros)), field("b", 4, text(TextEnd::Terminated)), field("c", 8, array)];
+        let inner = Datatype::Compound { bytes: 32, fields };
+        let found = Datatype::Array { shape: vec![5], base: Box::new(inner) }.texts();
+        let part = |at, end, loops: &[(u64, u64)]| TextPart { at, bytes: 4, end, loops: loops.to_vec() };
+        let expected = [part(4, TextFill::Zero, &[(5, 32)]), part(8, TextFill::Spaces, &[(5, 32), (6, 4)])];
+        assert_eq!(*found.0, expected);
+        assert!(Datatype::Text { bytes: 1, end: TextEnd::Terminated, utf8: false }.texts().is_empty());
     }
 
     #[test]
@@ -287,7 +390,9 @@ mod tests {
         };
         assert_eq!(truth(1).element("d").unwrap().numpy(), "|b1");
         let character = Datatype::Text { bytes: 1, end: TextEnd::Terminated, utf8: false };
-        assert_eq!(character.element("d").unwrap().numpy(), "|u1");
+        assert_eq!(character.element("d").unwrap().numpy(), "|S1");
+        let bits = |bytes| Datatype::Bits { bytes, order: ByteOrder::Big }.element("d").unwrap().numpy();
+        assert_eq!((bits(1), bits(2), bits(3)), ("|u1".into(), ">u2".into(), "|V3".into()));
         assert_eq!(truth(2).element("d").unwrap().numpy(), "|i1");
         let opaque = |tag: &str| Datatype::Opaque { bytes: 8, tag: tag.into() }.element("d").unwrap().numpy();
         assert_eq!(opaque("NUMPY:<M8[ns]"), "<M8[ns]");

@@ -91,10 +91,13 @@ impl NetcdfHeader {
         }
         let kind = Type::of(kind).ok_or_else(|| {
             let found = if kind.is_opaque() { kind.to_string() } else { format!("elements of type {kind}") };
-            let error = context.unsupported("integers, float32 or float64", found);
+            let error = context.unsupported("integers, float32, float64 or characters (S1)", found);
             error.with_hint(match kind {
                 Kind::Opaque(opaque) if opaque.time().is_some() => {
                     "write array.view(\"int64\"), with the attribute units such as \"seconds since 1970-01-01\""
+                }
+                Kind::Opaque(opaque) if opaque.is_text() => {
+                    "split it into characters, with one dimension more: netCDF4.stringtochar(array.astype(\"S\"))"
                 }
                 Kind::Opaque(opaque) if opaque.float().is_some() => "write array.astype(\"float32\")",
                 Kind::Opaque(_) => "write each field as a variable of its own, or into a Zarr store",

@@ -150,7 +150,7 @@ fn what_has_no_place_is_refused_and_nothing_is_added() {
         (new("b", &[4], Kind::Int32, Some(&tx)), "a name for each of 1 dimensions"),
         (new("b", &[4, 4], Kind::Int32, Some(&xt)), "as the first of a variable"),
         (new("b", &[0], Kind::Int32, None), "extents of at least 1"),
-        (new("b", &[2, 2], Kind::Bool, None), "integers, float32 or float64"),
+        (new("b", &[2, 2], Kind::Bool, None), "integers, float32, float64 or characters"),
         (new("b", &[1 << 40, 1 << 40], Kind::Int32, None), "at most"),
     ] {
         let error = header.add(&[wrong], Some("t"), None).unwrap_err().to_string();

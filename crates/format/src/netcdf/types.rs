@@ -1,6 +1,6 @@
 //! Versions of the format, and the types that elements and attributes may have.
 
-use hyperslab_layout::{ByteOrder, ElementType, Kind};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
 
 /// Version of the format: how wide numbers of the header are, and which types there are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -66,6 +66,11 @@ impl Version {
     }
 }
 
+/// A character, as NumPy has it.
+fn character() -> Kind {
+    Opaque::from_code("S1").map_or(Kind::UInt8, Kind::Opaque)
+}
+
 /// What an element is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
@@ -123,11 +128,12 @@ impl Type {
         self.kind().bytes()
     }
 
-    /// The kind of number; text is bytes without a sign.
+    /// The kind of element; text is single characters.
     pub fn kind(self) -> Kind {
         match self {
             Type::Byte => Kind::Int8,
-            Type::Char | Type::UByte => Kind::UInt8,
+            Type::Char => character(),
+            Type::UByte => Kind::UInt8,
             Type::Short => Kind::Int16,
             Type::Int => Kind::Int32,
             Type::Float => Kind::Float32,
@@ -157,7 +163,7 @@ impl Type {
             Kind::UInt32 => Some(Type::UInt),
             Kind::Int64 => Some(Type::Int64),
             Kind::UInt64 => Some(Type::UInt64),
-            _ => None,
+            other => (other == character()).then_some(Type::Char),
         }
     }
 

@@ -167,6 +167,10 @@ impl NpyHeader {
             let hint = format!("store it as float32, which holds every {name}, or in a Zarr store");
             return Err(context.unsupported("a type that NumPy's format has a code for", name).with_hint(hint));
         }
+        if matches!(self.element.kind, Kind::Opaque(opaque) if opaque.is_reordered()) {
+            let found = "fields in another order than that in which they lie";
+            return Err(context.unsupported("a type that NumPy's format has a code for", found));
+        }
         array_bytes(&self.shape, self.element.bytes()).ok_or_else(|| {
             let found = format!("shape {} of {}", tuple(&self.shape), self.element);
             context.corrupt("an array of less than 2^63 B", found)
@@ -195,7 +199,7 @@ fn text_extent(prefix: &[u8], context: Context) -> Result<(u64, u64), Error> {
 }
 
 fn element_type(descr: Literal, context: Context) -> Result<ElementType, Error> {
-    let expected = "numbers, dates, plain bytes, or a structured type of these";
+    let expected = "numbers, dates, texts of a fixed length, plain bytes, or a structured type of these";
     let Literal::Text(code) = descr else {
         let kind = fields_of(&descr).and_then(|fields| structured(&fields)).map_err(|wrong| {
             let error = context.unsupported(expected, excerpt(&wrong));
@@ -203,12 +207,15 @@ fn element_type(descr: Literal, context: Context) -> Result<ElementType, Error> 
         })?;
         return Ok(ElementType::native(kind));
     };
-    if let Some(FieldType::Element(element)) = FieldType::of_code(&code) {
+    let known = FieldType::of_code(&code);
+    if let Some(element) = known.as_ref().and_then(FieldType::as_text) {
+        return Ok(element);
+    }
+    if let Some(FieldType::Element(element)) = known {
         return Ok(element);
     }
     let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
         Some(b'O') => "save numbers: Python objects are pickled, and never loaded here",
-        Some(b'S' | b'U' | b'a') => "save text as uint8",
         _ => "convert with array.astype to a supported type first",
     };
     Err(context.unsupported(expected, format!("type '{}'", excerpt(&code))).with_hint(hint))

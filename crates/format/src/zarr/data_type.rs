@@ -17,10 +17,7 @@ pub(super) fn parse(value: Value, context: Context) -> Result<Kind, Error> {
         FieldType::Fields(fields) => {
             structured(&fields).map_err(|wrong| context.unsupported("a data_type with fields", wrong))
         }
-        FieldType::Bytes(_) | FieldType::Characters(..) => {
-            let error = context.unsupported("a data_type of numbers, dates or plain bytes", "text");
-            Err(error.with_hint("store text as uint8, or in the attributes"))
-        }
+        text => text.as_text().map(|element| element.kind).ok_or_else(|| context.unsupported("a data_type", "no text")),
     }
 }
 
@@ -34,8 +31,11 @@ pub(super) fn to_value(kind: Kind) -> Result<Value, String> {
 }
 
 fn structured_value(fields: &[Field]) -> Result<Value, String> {
+    if !fields.iter().is_sorted_by_key(|field| field.place) {
+        return Err("fields in another order than that in which they lie".into());
+    }
     let pair = |field: &Field| {
-        let Field { name, holds, shape } = field;
+        let Field { name, holds, shape, .. } = field;
         let what = match holds {
             _ if name.is_empty() => return Err("gaps between fields".into()),
             _ if !shape.is_empty() => return Err(format!("the field '{name}', which holds arrays")),
@@ -55,6 +55,10 @@ fn structured_value(fields: &[Field]) -> Result<Value, String> {
 }
 
 fn opaque_value(opaque: Opaque) -> Value {
+    if opaque.is_text() {
+        let name = if opaque.swap_bytes() == 1 { "null_terminated_bytes" } else { "fixed_length_utf32" };
+        return sized(name, opaque.bytes().into());
+    }
     if let Some((kind, unit)) = opaque.time() {
         let name = if kind == "M8" { "numpy.datetime64" } else { "numpy.timedelta64" };
         let digits = unit.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(0);
@@ -100,7 +104,7 @@ fn unknown(name: &str, context: Context) -> Error {
         _ => "convert the array to one of the supported data types",
     };
     let expected = "data_type bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, complex64, complex128, \
-                    float8_*, numpy.datetime64, numpy.timedelta64, structured or raw_bytes";
+                    float8_*, numpy.datetime64, numpy.timedelta64, fixed_length_utf32, null_terminated_bytes, structured or raw_bytes";
     context.unsupported(expected, format!("'{}'", excerpt(name))).with_hint(hint)
 }
 
@@ -170,7 +174,7 @@ fn fields(named: &mut Named, context: Context) -> Result<Vec<Field>, Error> {
                 return Err(context.unsupported("fields of types that NumPy has", kind.to_string()));
             }
         }
-        Ok(Field { name, holds, shape: Vec::new() })
+        Ok(Field { name, holds, shape: Vec::new(), place: 0 })
     };
     let fields = value.as_array().filter(|fields| !fields.is_empty()).ok_or_else(wrong)?;
     let fields = fields.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
@@ -201,6 +205,8 @@ mod tests {
             ("m8[10s]", time("numpy.timedelta64", "s", 10)),
             ("m8", time("numpy.timedelta64", "generic", 1)),
             ("V5", sized("raw_bytes", 5)),
+            ("S5", sized("null_terminated_bytes", 5)),
+            ("U5", sized("fixed_length_utf32", 20)),
             ("float8_e4m3fn", json!("float8_e4m3fn")),
             (
                 "V27[('a', '<i4'), ('p', [('x', '<f4')]), ('s', '|S3'), ('u', '<U2'), ('t', '<M8[s]')]",
@@ -239,7 +245,7 @@ mod tests {
             json!("string"),
             sized("raw_bytes", 0),
             sized("fixed_length_utf32", 6),
-            sized("null_terminated_bytes", 4),
+            sized("null_terminated_bytes", 0),
             json!({"name": "raw_bytes", "configuration": {"length_bytes": 4, "more": 1}}),
             json!({"name": "numpy.datetime64", "configuration": {"unit": "fortnight", "scale_factor": 1}}),
             json!({"name": "numpy.datetime64", "configuration": {"unit": "generic", "scale_factor": 2}}),

@@ -1,4 +1,4 @@
-//! Fill values of elements that are no numbers: dates, floats of 8 bits, structured types, plain bytes.
+//! Fill values of elements that are no numbers: dates, texts, floats of 8 bits, structured types, plain bytes.
 
 use super::float8;
 use crate::base64;
@@ -20,6 +20,9 @@ pub(super) fn parse_opaque(opaque: Opaque, value: &Value, number: Parse) -> Opti
     if opaque.time().is_some() {
         let ticks = if value == "NaT" { Some(i64::MIN) } else { value.as_i64() };
         return ticks.map(|ticks| ticks.to_ne_bytes().to_vec());
+    }
+    if opaque.is_text() {
+        return of_text(opaque, value);
     }
     if let Some(name) = opaque.float() {
         return float8::parse(name, value).map(|bits| vec![bits]);
@@ -52,8 +55,38 @@ pub(super) fn parse_other(opaque: Opaque, value: &Value) -> Option<Vec<u8>> {
     zero.then(|| vec![0; opaque.bytes() as usize])
 }
 
+/// Of texts in bytes base64, of others the text itself, without the zeros that fill them up.
+fn of_text(opaque: Opaque, value: &Value) -> Option<Vec<u8>> {
+    let text = value.as_str()?;
+    let mut bytes = match opaque.swap_bytes() {
+        1 => base64::decode(text)?,
+        _ => text.chars().flat_map(|character| u32::from(character).to_ne_bytes()).collect(),
+    };
+    (bytes.len() <= opaque.bytes() as usize).then(|| {
+        bytes.resize(opaque.bytes() as usize, 0);
+        bytes
+    })
+}
+
+fn text_to_json(opaque: Opaque, bytes: &[u8]) -> Value {
+    let used = |each: &[&[u8]]| each.iter().rposition(|one| one.iter().any(|byte| *byte != 0)).map_or(0, |at| at + 1);
+    let each: Vec<&[u8]> = bytes.chunks(opaque.swap_bytes() as usize).collect();
+    let each = &each[..used(&each)];
+    if opaque.swap_bytes() == 1 {
+        return base64::encode(&each.concat()).into();
+    }
+    let character = |one: &&[u8]| {
+        let number = one.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+        char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)
+    };
+    each.iter().map(character).collect::<String>().into()
+}
+
 /// The JSON of one.
 pub(super) fn to_json(opaque: Opaque, bytes: &[u8]) -> Value {
+    if opaque.is_text() {
+        return text_to_json(opaque, bytes);
+    }
     match *bytes {
         [bits] if opaque.float().is_some() => format!("{bits:#04x}").into(),
         [a, b, c, d, e, f, g, h] if opaque.time().is_some() => i64::from_ne_bytes([a, b, c, d, e, f, g, h]).into(),
@@ -67,6 +100,8 @@ pub(super) fn form(opaque: Opaque) -> &'static str {
         "an integer, or \"NaT\""
     } else if opaque.float().is_some() {
         "a number in its range, \"NaN\" or bits as \"0x..\""
+    } else if opaque.is_text() && opaque.swap_bytes() > 1 {
+        "a text that is not longer"
     } else if opaque.fields().is_some() {
         "its bytes in base64, or an object with a value for each field"
     } else {
@@ -124,6 +159,8 @@ mod tests {
             (kind("M8[ns]"), json!(-7), (-7i64).to_ne_bytes().to_vec()),
             (kind("m8[s]"), json!(i64::MIN), i64::MIN.to_ne_bytes().to_vec()),
             (kind("V5"), json!("YWJjZGU="), b"abcde".to_vec()),
+            (kind("S5"), json!("YWI="), b"ab\0\0\0".to_vec()),
+            (kind("U2"), json!("é"), [233u32, 0].iter().flat_map(|one| one.to_ne_bytes()).collect()),
             (kind("float8_e4m3fn"), json!("0x38"), vec![0x38]),
             (fields, json!("AQAAAAAAgD94AAAAAGEAAAA="), b"\x01\0\0\0\0\0\x80\x3fx\0\0\0\0a\0\0\0".to_vec()),
         ] {
@@ -153,6 +190,8 @@ mod tests {
             (kind("M8[ns]"), json!(1.5)),
             (kind("M8[ns]"), json!("2020-01-01")),
             (kind("V5"), json!("YWJj")),
+            (kind("S2"), json!("YWJj")),
+            (kind("U2"), json!("abc")),
             (kind("V2"), json!([1, 256])),
             (kind("V2"), json!({"a": 1})),
             (kind("V2"), json!(1)),

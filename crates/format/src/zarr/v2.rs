@@ -104,7 +104,7 @@ fn element(dtype: &Value, context: Context) -> Result<ElementType, Error> {
     let found = match dtype {
         Value::String(code) => match FieldType::of_code(&code.replace('|', "<")) {
             Some(FieldType::Element(element)) => Some(element),
-            _ => None,
+            text => text.and_then(|text| text.as_text()),
         },
         Value::Array(_) => described(dtype)
             .and_then(|fields| structured(&fields_of(&fields).ok()?).ok())
@@ -112,7 +112,10 @@ fn element(dtype: &Value, context: Context) -> Result<ElementType, Error> {
         _ => None,
     };
     found.ok_or_else(|| {
-        let error = context.unsupported("dtype of numbers, dates or fields of these, as '<f8' or '|u1'", text(dtype));
+        let error = context.unsupported(
+            "dtype of numbers, dates, texts of a fixed length or fields of these, as '<f8' or '|u1'",
+            text(dtype),
+        );
         error.with_hint("rewrite the array as numbers, each field by itself")
     })
 }
@@ -231,6 +234,8 @@ mod tests {
             (json!("<M8[s]"), json!("NaT"), "M8[s]"),
             (json!(">m8[ns]"), json!(-5), "m8[ns]"),
             (json!("|V3"), json!("AAAA"), "V3"),
+            (json!("|S3"), json!("YWI="), "S3"),
+            (json!("<U3"), json!("ab"), "U3"),
             (
                 json!([["a", "<i4"], ["b", [["x", "|i1"]]]]),
                 json!("AAAAAAA="),
@@ -248,7 +253,7 @@ mod tests {
         for (key, value, said) in [
             ("dtype", json!("<M8[x]"), "M8[x]"),
             ("dtype", json!([["a", "|O"]]), "dtype of numbers"),
-            ("dtype", json!("|S5"), "S5"),
+            ("dtype", json!("|O"), "O"),
             ("filters", json!([{"id": "delta"}]), "delta"),
             ("compressor", json!({"id": "lzma"}), "'lzma'"),
             ("compressor", json!({"id": "blosc", "cname": "snappy"}), "snappy"),

@@ -29,10 +29,10 @@ pub use contents::Hdf5Options;
 use contents::{Hdf5, Hdf5Array, Said};
 use elements::ElementsAt;
 use hyperslab_format::attribute::{AttributeValue, Attributes, Elements, ValueType};
-use hyperslab_format::hdf5::{ChangedDataset, Hdf5Metadata};
+use hyperslab_format::hdf5::{ChangedDataset, Hdf5Metadata, check_netcdf_element};
 use hyperslab_format::zarr::{Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::Table;
-use hyperslab_layout::{ElementType, Stored, cut};
+use hyperslab_layout::{ElementType, Kind, Stored, cut};
 use hyperslab_pack::convert_scalar;
 use hyperslab_world::{Fault, FaultKind, Location, Locked, Names};
 use policy::USUAL_BYTES_MAX;
@@ -135,8 +135,9 @@ impl Form for Hdf5 {
     }
 
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {
-        let Hdf5Array { array, place, .. } = &self.arrays[number];
+        let Hdf5Array { array, place, texts, .. } = &self.arrays[number];
         let why = match place {
+            _ if !texts.is_empty() => "has texts that end with a zero or with spaces",
             ElementsAt::Nowhere => "has no place in the file, since nobody wrote it",
             ElementsAt::InHeader => "lies in the header of its dataset (compact)",
             _ => return Ok(()),
@@ -217,6 +218,9 @@ impl Form for Hdf5 {
             let (ask, element) = one;
             self.check_path(&ask.name)?;
             self.check_no_group(&ask.name)?;
+            if self.options.netcdf {
+                check_netcdf_element(&ask.name, *element).map_err(format_fault)?;
+            }
             let own = options.of(number);
             let given = own.fill_value.as_ref();
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
@@ -224,7 +228,10 @@ impl Form for Hdf5 {
             let fill = converted(&fill, ElementType::native(element.kind), *element);
             let mut attributes = options.attributes_of(number).clone();
             if given.is_some() && self.options.netcdf && !attributes.has("_FillValue") {
-                let of = ValueType::Element(*element);
+                let of = match element.kind {
+                    Kind::Opaque(opaque) if opaque.is_text() => ValueType::Bytes(opaque.bytes()),
+                    _ => ValueType::Element(*element),
+                };
                 let value = Elements { of, shape: Some(Vec::new()), bytes: fill.clone() };
                 attributes.set("_FillValue", AttributeValue::Elements(value));
             }
@@ -314,7 +321,7 @@ fn converted(fill: &[u8], from: ElementType, to: ElementType) -> Vec<u8> {
 impl Hdf5Array {
     /// How it lies in the object with this name.
     fn stored(&self, object: &Arc<str>) -> Stored {
-        let Hdf5Array { array, place, fill, .. } = self;
+        let Hdf5Array { array, place, fill, texts, .. } = self;
         let FileArray { shape, element, .. } = array;
         let nowhere = |chunk: &[u64]| Stored::in_table(shape, *element, chunk, Table::of(object.clone(), Vec::new()));
         let stored = match place {
@@ -331,7 +338,7 @@ impl Hdf5Array {
             ElementsAt::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
             ElementsAt::InRoom { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
         };
-        Stored { fill: fill.clone().into(), ..stored }
+        Stored { fill: fill.clone().into(), texts: texts.clone(), ..stored }
     }
 }
 

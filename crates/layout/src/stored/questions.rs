@@ -429,9 +429,10 @@ impl Stored {
             && self.coding.is_like(&other.coding)
             && (&self.shape, self.element, &self.strides) == (&other.shape, other.element, &other.strides)
             && (&self.unit, self.changes_chunks()) == (&other.unit, other.changes_chunks())
+            && self.texts == other.texts
     }
 
-    /// Hashes all that [`Stored::is_like`] compares but the size and the order of the bytes of an element.
+    /// Hashes all that [`Stored::is_like`] compares but the size and the order of the bytes of an element, and where texts end.
     pub fn hash_likeness(&self, hasher: &mut impl Hasher) {
         (&self.shape, self.element.kind, &self.strides, &self.unit, self.changes_chunks()).hash(hasher);
         (std::mem::discriminant(&self.objects), std::mem::discriminant(&self.coding)).hash(hasher);

@@ -11,7 +11,7 @@ use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::{Datatype, Dialect, Hdf5Attribute, NewDataset, NewGroup, NewMember};
-use hyperslab_layout::{ElementType, tuple};
+use hyperslab_layout::{ElementType, TextParts, tuple};
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::BTreeMap;
 
@@ -67,6 +67,8 @@ pub(super) struct Hdf5Array {
     pub(super) limits: Vec<Option<u64>>,
     /// One element for what was never written, as stored.
     pub(super) fill: Vec<u8>,
+    /// Texts in an element that what is not part of them may follow.
+    pub(super) texts: TextParts,
     pub(super) dimensions: Option<Vec<Option<String>>>,
     pub(super) attributes: HeldAttributes,
     /// Whether no group has it yet: in a new file always, in one that exists until it is written, or its step published.
@@ -158,7 +160,8 @@ impl Hdf5 {
             self.limited.push(self.arrays.len());
         }
         let attributes = as_stored(&attributes, Some(array.element), self.options.dialect())?.into();
-        self.arrays.push(Hdf5Array { array, place, limits, fill, dimensions, attributes, is_new: true });
+        let texts = TextParts::default();
+        self.arrays.push(Hdf5Array { array, place, limits, fill, texts, dimensions, attributes, is_new: true });
         self.end = end;
         Ok(())
     }

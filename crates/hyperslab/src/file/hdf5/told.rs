@@ -11,7 +11,7 @@ use crate::file::form::{FileArray, Form, Unread};
 use hyperslab_format::hdf5::{
     Dataset, DatasetStorage, Hdf5Attribute, Hdf5File, ListedDataset, MetadataSource, Pipeline, SUPERBLOCK_BYTES,
 };
-use hyperslab_layout::{Codec, ElementType};
+use hyperslab_layout::{Codec, ElementType, TextParts};
 use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -113,7 +113,7 @@ fn tell_dataset(w: Writer, dataset: &Dataset, path: &str) -> Writer {
     let limits: Vec<u64> = dataset.limits.iter().map(|limit| limit.unwrap_or(u64::MAX)).collect();
     let w = numbers(w, dataset.shape.as_deref().unwrap_or_default());
     let w = numbers(w, &limits).bytes(element.as_bytes());
-    let w = w.bytes(dataset.fill.as_deref().unwrap_or_default());
+    let w = w.bytes(dataset.fill.as_deref().unwrap_or_default()).bytes(&dataset.datatype.texts().to_bytes());
     match &dataset.storage {
         DatasetStorage::Contiguous { at: Some(at), .. } => w.number(1).number(*at),
         DatasetStorage::Compact { .. } => w.number(3),
@@ -141,7 +141,9 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
     let limits = limits.into_iter().map(|limit| Some(limit).filter(|limit| *limit != u64::MAX)).collect();
     let element = ElementType::from_numpy(&r.text()?)?;
     let fill = r.bytes()?.to_vec();
-    let fill = if fill.is_empty() { vec![0; element.bytes() as usize] } else { fill };
+    let texts = TextParts::from_bytes(r.bytes()?)?;
+    let mut fill = if fill.is_empty() { vec![0; element.bytes() as usize] } else { fill };
+    texts.tidy(&mut fill);
     let place = match r.number()? {
         1 => ElementsAt::At(r.number()?),
         2 => {
@@ -154,7 +156,7 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
         _ => ElementsAt::Nowhere,
     };
     let array = FileArray { name: name.clone(), shape, element };
-    Some((name, Ok(Hdf5Array { array, place, limits, fill, dimensions, attributes, is_new: false })))
+    Some((name, Ok(Hdf5Array { array, place, limits, fill, texts, dimensions, attributes, is_new: false })))
 }
 
 impl Hdf5 {
