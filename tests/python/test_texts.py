@@ -307,3 +307,77 @@ def test_texts_in_npy(tmp_path: Path) -> None:
         found = np.load(tmp_path / f"our{name}.npy")
         assert found.dtype == values.dtype
         assert np.array_equal(found, values)
+
+
+# ---- variable length, HDF5 -------------------------------------------------------------------------------------------
+
+
+def texts_of_others(path: Path, libver: str) -> None:
+    """A file of h5py whose texts lie in heaps: scalar, empty, never written, in chunks, compressed, long."""
+    random = np.random.default_rng(7)
+    many = np.array(["ä" * int(random.integers(0, 40)) for _ in range(3000)], object)
+    with h5py.File(path, "w", libver=libver) as data:
+        data["scalar"] = "a title"
+        data["plain"] = WORDS
+        data.create_dataset("ascii", data=[b"a", b"", b"bcd"], dtype=h5py.string_dtype("ascii"))
+        data.create_dataset("many", data=many.reshape(60, 50), dtype=h5py.string_dtype(), chunks=(7, 50))
+        data.create_dataset("zipped", data=many, dtype=h5py.string_dtype(), chunks=(100,), compression="gzip")
+        data.create_dataset("never", (4,), dtype=h5py.string_dtype())
+        data.create_dataset("partly", (8,), dtype=h5py.string_dtype(), chunks=(2,))[3:5] = ["x", "y"]
+        data.create_dataset("none", (0,), dtype=h5py.string_dtype())
+        data["long"] = ["x" * 100_000, "y" * 70_000]
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("ranks", RANKS)
+def test_texts_of_variable_length_of_h5py(ranks: int, libver: str, tmp_path: Path) -> None:
+    texts_of_others(tmp_path / "a.h5", libver)
+    with h5py.File(tmp_path / "a.h5") as data:
+        expected = {name: data[name][...] for name in data}
+    assert expected["scalar"][()] == b"a title"
+    read_by(ranks, tmp_path / "a.h5", expected)
+    with hs.open(tmp_path / "a.h5") as file:
+        assert file["zipped"][[5, 3, 5]].tolist() == expected["zipped"][[5, 3, 5]].tolist()
+        assert file["plain"][-1] == b"the end"
+        into = np.full(5, "kept", object)
+        file.read("plain", hs.Boxes((5,), [(slice(1, 3),)]), out=[into[2:4]])
+        assert into.tolist() == ["kept", "kept", b"a", b"twelve bytes", "kept"]
+        assert file.iread("plain").wait().tolist() == expected["plain"].tolist()
+        with pytest.raises(hs.InvalidError, match="cannot change from text of variable length to float64"):
+            file.read("plain", dtype="f8")
+    with hs.open(tmp_path / "a.h5", "r+") as file:
+        file.write("new", np.arange(3))
+        with pytest.raises(hs.UnsupportedError, match="'plain' has texts of variable length"):
+            file.write("plain", np.array([b"a"], "S1"), section=slice(0, 1))
+    with h5py.File(tmp_path / "a.h5") as data:
+        assert all(np.array_equal(data[name][...], values) for name, values in expected.items())
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_texts_of_variable_length_of_netcdf4(ranks: int, tmp_path: Path) -> None:
+    words = np.array(WORDS, object)
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as data:
+        data.createDimension("t", None)
+        data.createDimension("n", 5)
+        data.createVariable("words", str, ("n",))[:] = words
+        data.createVariable("records", str, ("t", "n"))[:2] = np.array([words, words[::-1]])
+        data.createVariable("title", str, ())[...] = "größer"
+        expected = {"words": data["words"][:], "records": data["records"][:], "title": np.array("größer", object)}
+        assert data["title"][...] == "größer"
+    read_by(ranks, tmp_path / "a.nc", expected)
+
+
+def test_a_damaged_heap_is_an_error_on_all_ranks(tmp_path: Path) -> None:
+    texts_of_others(tmp_path / "a.h5", "latest")
+    content = (tmp_path / "a.h5").read_bytes()
+    (tmp_path / "a.h5").write_bytes(content.replace(b"GCOL", b"GCXX"))
+
+    def one(comm: hs.ThreadComm) -> str:
+        with hs.open(tmp_path / "a.h5", comm=comm) as file:
+            dist = hs.Distribution((5,), (3,), ("block",))
+            with pytest.raises(hs.CorruptError, match="GCOL") as caught:
+                file.read("plain", dist)
+            assert file.read("never").tolist() == [b""] * 4
+            return str(caught.value)
+
+    assert len({*hs.threads(3, one)}) == 1

@@ -207,9 +207,14 @@ impl Casting {
 ///
 /// Integers may become floats, and floats complex numbers, but not the other way round; integers without a sign may
 /// get one, but not lose it; nothing else becomes a truth value. bfloat16 is a float like the others. What is opaque stays
-/// what it is.
+/// what it is, but where texts lie may be read as plain bytes, of which their file makes the texts.
 pub fn same_kind(from: Kind, to: Kind) -> bool {
-    from == to || from.class() <= to.class() && !to.is_opaque()
+    from == to || from.class() <= to.class() && !to.is_opaque() || is_place_of(from, to)
+}
+
+/// Whether plain bytes hold where such texts lie.
+fn is_place_of(from: Kind, to: Kind) -> bool {
+    matches!(from, Kind::Opaque(text) if text.is_reference() && to == Kind::opaque(text.bytes()))
 }
 
 impl fmt::Display for Kind {
@@ -375,6 +380,8 @@ mod tests {
                 Kind::ALL.into_iter().all(|number| !casting.allows(number, other) && !casting.allows(other, number))
             );
         }
+        let text = ElementType::from_numpy("|O16").unwrap().kind;
+        assert!(same_kind(text, Kind::opaque(16)) && !same_kind(Kind::opaque(16), text) && !same_kind(text, one));
         let element = ElementType { kind: other, order: ByteOrder::Big };
         assert_eq!(element, ElementType::native(other));
         assert_eq!((element.numpy().as_str(), element.to_string().as_str()), ("|V8", "opaque elements of 8 B"));

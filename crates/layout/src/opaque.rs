@@ -7,7 +7,8 @@ use std::sync::Mutex;
 /// An element that moves as it is and becomes nothing else. Two are the same type when their codes are.
 ///
 /// The code is NumPy's, without a byte order: `M8[ns]` and `m8[10s]` are dates and times, `S12` is text of 12 bytes and `U12`
-/// of 12 characters of 4 bytes each, which zeros fill up, `V12` are plain bytes, `V12[('a', '<i4'), ('b', '<f8')]` is a
+/// of 12 characters of 4 bytes each, which zeros fill up, `O16` is a text of any length, of which 16 bytes say where it lies,
+/// `V12` are plain bytes, `V12[('a', '<i4'), ('b', '<f8')]` is a
 /// structured type with its fields, and floats of 8 bits have the names of the package ml_dtypes, such as `float8_e5m2`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Opaque {
@@ -59,6 +60,9 @@ impl Opaque {
         if let Some(bytes) = code.strip_prefix('S') {
             return count(bytes).map(|bytes| Opaque { bytes, unit: 1, code: kept(code) });
         }
+        if let Some(bytes) = code.strip_prefix('O') {
+            return count(bytes).map(|bytes| Opaque { bytes, unit: 1, code: kept(code) });
+        }
         if let Some(characters) = code.strip_prefix('U') {
             let bytes = count(characters)?.checked_mul(4)?;
             return Some(Opaque { bytes, unit: 4, code: kept(code) });
@@ -98,6 +102,11 @@ impl Opaque {
     /// The fields of a structured type, as NumPy describes them.
     pub fn fields(self) -> Option<&'static str> {
         self.code.strip_prefix('V').and_then(|code| code.find('[').map(|at| &code[at..]))
+    }
+
+    /// Whether it is a text of any length that lies elsewhere: what moves says where.
+    pub fn is_reference(self) -> bool {
+        self.code.starts_with('O')
     }
 
     /// Whether the fields of a structured type, or of one in it, are shown in another order than that in which they lie.
@@ -153,6 +162,9 @@ impl fmt::Display for Opaque {
                 None => write!(f, "structured elements {fields}"),
             };
         }
+        if self.is_reference() {
+            return f.write_str("text of variable length");
+        }
         if self.is_text() {
             let (size, of) = (&self.code[1..], if self.unit == 1 { "B" } else { "characters" });
             return write!(f, "text of {size} {of}");
@@ -177,6 +189,7 @@ mod tests {
             ("M8", 8, 8, "datetime64"),
             ("S12", 12, 1, "text of 12 B"),
             ("U3", 12, 4, "text of 3 characters"),
+            ("O16", 16, 1, "text of variable length"),
             ("float8_e4m3fn", 1, 1, "float8_e4m3fn"),
             ("V4[('a', '<i4')]", 4, 1, "structured elements [('a', '<i4')]"),
         ] {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from hyperslab import _core, _options
 from hyperslab._calls import (
     Casting,
@@ -36,6 +38,7 @@ from hyperslab._parts import (
     sections_in,
     spread_of,
 )
+from hyperslab._texts import fill_texts, places_of
 from hyperslab._typed import raw_of
 from hyperslab._types import native
 from hyperslab._values import names_of
@@ -397,8 +400,9 @@ class Moving(_core.Context):
             _options.check("read", options, _options.ReadOptions)
             if has_list(options.get("section")):
                 return read_listed(self, name, dist, out, options)
-            targets, given = self._prepare_read(name, dist, out, options, blocks=True)
+            targets, given, places = self._prepare_read(name, dist, out, options, blocks=True)
         run(lambda: self._core.read(list(targets), given), self._comm, what)
+        fill_texts(self._core, targets, places, together=True)
         return targets[name] if isinstance(name, str) else targets
 
     @overload
@@ -452,15 +456,20 @@ class Moving(_core.Context):
             if has_list(options.get("section")):
                 message = "a section with a list of indices is read by read(), which waits"
                 raise InvalidError(message)
-            targets, given = self._prepare_read(name, dist, out, options)
+            targets, given, places = self._prepare_read(name, dist, out, options)
             core = self._core.read_later(list(targets), given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._core, what, error)
-        return Request(core, lambda _report: targets[name] if isinstance(name, str) else targets)
+
+        def found(_report: Any) -> Any:
+            fill_texts(self._core, targets, places, together=False)
+            return targets[name] if isinstance(name, str) else targets
+
+        return Request(core, found)
 
     def _prepare_read(
         self, name: Any, dist: Any, out: Any, options: _options.ReadOptions, *, blocks: bool = False
-    ) -> tuple[dict[str, Any], _core._ReadKeywords]:
+    ) -> tuple[dict[str, Any], _core._ReadKeywords, dict[str, Any]]:
         names = names_of(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if isinstance(name, str) else dict(out))
         section, dtype, halo = options.get("section"), options.get("dtype"), options.get("halo", 0)
@@ -475,21 +484,23 @@ class Moving(_core.Context):
         for each in names:
             if each not in targets:
                 spread = spread_of(infos[each], parts.get(each), each_dist[each], self._comm.size)
-                kind = native(infos[each].dtype) if dtype is None else type_of(type_code(dtype))
+                kind = _type_to_read(infos[each].dtype, dtype)
                 targets[each] = spread.empty(self._comm.rank, kind, order=options.get("order", "C"), halo=halo)
         given: _core._ReadKeywords = {
             "sections": [parts[each] for each in names] if parts else None,
             "casting": str(options.get("casting", "same_kind")),
             "strategy": options.get("strategy"),
         }
+        places = places_of(targets)
+        moved = targets | places
         if isinstance(dist, Mapping):
-            described = [describe_all(targets[each], each_dist[each], halo, writable=True) for each in names]
+            described = [describe_all(moved[each], each_dist[each], halo, writable=True) for each in names]
             given["dists"] = [held(each_dist[each]) for each in names]
         else:
             given["dist"] = held(dist)  # hundreds may be held so, and are described together
-            described = describe_each([targets[each] for each in names], dist, halo, writable=True)
+            described = describe_each([moved[each] for each in names], dist, halo, writable=True)
         given["out"] = [raw for parts_of_one in described for raw in parts_of_one]
-        return {each: targets[each] for each in names}, given
+        return {each: targets[each] for each in names}, given, places
 
     def read_local(
         self,
@@ -545,9 +556,18 @@ class Moving(_core.Context):
             part = None if section is None else section_in(section, info)
             spread = runs_in(dist, part) if dist is not None else spread_of(info, part, None, 1)
         if out is None:
-            out = spread.empty(0, native(info.dtype) if dtype is None else type_of(type_code(dtype)))
-        raws = describe_all(out, spread, 0, writable=True)
+            out = spread.empty(0, _type_to_read(info.dtype, dtype))
+        places = places_of({name: out})
+        raws = describe_all(places.get(name, out), spread, 0, writable=True)
         sections = None if part is None else [part]
         how: _core._ReadKeywords = {"sections": sections, "out": raws, "casting": str(casting), "dist": held(dist)}
         self._core.read_local(name, how)
+        fill_texts(self._core, {name: out}, places, together=False)
         return out
+
+
+def _type_to_read(stored: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
+    """The type of a fresh array: that which is asked for, or that of the elements; of texts, objects."""
+    if asked is None or (stored.kind == "O" and np.dtype(asked).kind == "O"):
+        return native(stored)
+    return type_of(type_code(asked))

@@ -78,6 +78,8 @@ def fill_of(text: str, dtype: np.dtype[Any]) -> Any:
         return np.int64(ticks).view(dtype.newbyteorder("="))
     if dtype.type is np.void:
         return _void(value, dtype)
+    if dtype.kind == "O":
+        return value
     if dtype.kind in "SU":
         content: Any = base64.b64decode(value) if dtype.kind == "S" else value
         return np.array(content, dtype.newbyteorder("="))[()]

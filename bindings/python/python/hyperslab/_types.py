@@ -126,6 +126,8 @@ def type_of(code: str) -> np.dtype[Any]:
     meaning (``V2``, ``V1``).
     """
     name = code.lstrip("<>=|")
+    if name.startswith("O"):
+        return np.dtype(object)
     if name not in NAMED:
         return _type_of_code(code)
     try:

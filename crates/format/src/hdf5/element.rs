@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 impl Datatype {
     /// The element that arrays of this type have: numbers; truth values, which h5py stores as an enumeration of `FALSE` and
-    /// `TRUE`; complex numbers, of HDF5 2.0 or as compounds of `r` and `i`; dates of NumPy; texts of a fixed length;
+    /// `TRUE`; complex numbers, of HDF5 2.0 or as compounds of `r` and `i`; dates of NumPy; texts;
     /// structured types; other bytes.
     /// `name` is the name of the dataset in errors.
     ///
     /// # Errors
-    /// When arrays cannot have such elements: values of variable length, references.
+    /// When arrays cannot have such elements: lists of variable length, references.
     pub fn element(&self, name: &str) -> Result<ElementType, Error> {
         self.as_element().map_err(|found| {
             let error = Context::new("use HDF5 dataset", name).unsupported("elements of fixed size", found);
@@ -50,6 +50,7 @@ impl Datatype {
                 let error = not_stored(&format!("{opaque} of 4 B (NumPy's type U)"), name);
                 return Err(error.with_hint("store it in UTF-8: numpy.char.encode(array, \"utf-8\")"));
             }
+            Kind::Opaque(opaque) if opaque.is_reference() => Datatype::VariableText { utf8: true },
             Kind::Opaque(opaque) if opaque.float().is_none() && opaque.fields().is_none() => {
                 let tag = if opaque.time().is_some() { format!("NUMPY:{}", element.numpy()) } else { String::new() };
                 Datatype::Opaque { bytes: opaque.bytes(), tag }
@@ -88,7 +89,7 @@ impl Datatype {
                 None => return Ok(native(structured(fields, *bytes)?)),
             },
             Datatype::Text { bytes, .. } => return Ok(native(text(*bytes)?)),
-            Datatype::VariableText { .. } => return Err("text of variable length".into()),
+            Datatype::VariableText { .. } => return Ok(native(reference(self.bytes())?)),
             Datatype::List(_) => return Err("lists of variable length".into()),
             Datatype::Array { shape, .. } => return Err(format!("arrays of shape {shape:?} as elements")),
             Datatype::ObjectReference | Datatype::RegionReference => return Err("references to objects".into()),
@@ -147,6 +148,12 @@ fn netcdf_fields(described: &str) -> Result<bool, String> {
         })
     }
     Ok(all(&fields::fields_of_text(described)?))
+}
+
+/// Text that lies elsewhere.
+fn reference(bytes: u32) -> Result<Kind, String> {
+    let found = Opaque::from_code(&format!("O{bytes}")).map(Kind::Opaque);
+    found.ok_or_else(|| "text of variable length".into())
 }
 
 /// Text of so many bytes.
@@ -302,6 +309,7 @@ fn held(datatype: &Datatype, shape: &mut Vec<u64>) -> Result<FieldType, String> 
             return held(base, shape);
         }
         Datatype::Text { bytes, .. } => FieldType::Bytes(*bytes),
+        Datatype::VariableText { .. } => return Err("text of variable length in a record".into()),
         Datatype::Compound { bytes, fields } if halves(fields, *bytes).is_none() => {
             FieldType::Fields(listed(fields, *bytes)?)
         }

@@ -21,6 +21,9 @@ pub(super) fn parse_opaque(opaque: Opaque, value: &Value, number: Parse) -> Opti
         let ticks = if value == "NaT" { Some(i64::MIN) } else { value.as_i64() };
         return ticks.map(|ticks| ticks.to_ne_bytes().to_vec());
     }
+    if opaque.is_reference() {
+        return (value == "").then(|| vec![0; opaque.bytes() as usize]);
+    }
     if opaque.is_text() {
         return of_text(opaque, value);
     }
@@ -84,6 +87,9 @@ fn text_to_json(opaque: Opaque, bytes: &[u8]) -> Value {
 
 /// The JSON of one.
 pub(super) fn to_json(opaque: Opaque, bytes: &[u8]) -> Value {
+    if opaque.is_reference() {
+        return "".into();
+    }
     if opaque.is_text() {
         return text_to_json(opaque, bytes);
     }

@@ -39,7 +39,7 @@ use policy::USUAL_BYTES_MAX;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
-pub(super) use told::{look_at, of_told};
+pub(super) use told::{look_at, of_told, texts_in};
 
 impl Form for Hdf5 {
     fn extent(&self) -> FileSize {
@@ -137,6 +137,9 @@ impl Form for Hdf5 {
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {
         let Hdf5Array { array, place, texts, .. } = &self.arrays[number];
         let why = match place {
+            _ if matches!(array.element.kind, Kind::Opaque(opaque) if opaque.is_reference()) => {
+                "has texts of variable length"
+            }
             _ if !texts.is_empty() => "has texts that end with a zero or with spaces",
             ElementsAt::Nowhere => "has no place in the file, since nobody wrote it",
             ElementsAt::InHeader => "lies in the header of its dataset (compact)",

@@ -2,6 +2,7 @@
 
 use super::disk::marker;
 use super::form::{Form, StoredUnits, Unread};
+use super::hdf5::texts_in;
 use super::{Contained, File, missing};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
@@ -67,6 +68,24 @@ impl File {
         let list = self.inside().form.stored_units(number);
         let (directory, object) = (&*self.directory, Arc::from(self.name.as_str()));
         Ok(list.map(|list| list(after, most, (directory, &object))).transpose()?)
+    }
+
+    /// The texts that lie where elements of arrays of this file say, which were read as bytes. Where ranks ask `together`, this is
+    /// collective, and a failure is the same on all; else local.
+    ///
+    /// # Errors
+    /// When they lie nowhere, or the file is damaged there.
+    pub fn texts(&self, elements: &[u8], together: bool) -> Result<Vec<Vec<u8>>, Error> {
+        let what = format!("read of texts from '{}'", self.path().display());
+        let found = match elements {
+            [] => Ok(Vec::new()),
+            elements => texts_in(&*self.directory, &self.name, elements).map_err(|fault| fault.context(&what)),
+        };
+        if together {
+            let fault = found.as_ref().err().cloned();
+            self.comm.agree(Question::opening(what, Vec::new(), fault), || Ok(Vec::new()))?;
+        }
+        Ok(found?)
     }
 
     /// What an array is. Local.

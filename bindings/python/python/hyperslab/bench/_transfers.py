@@ -171,7 +171,7 @@ class Transfer:
         report = None if held.halo else group._core.read_plain(self._names, held.held, held.given, part)
         if report is not None:
             return report
-        _, asked = group._prepare_read(self._names, held.held, held.given, {"section": part, "halo": held.halo})
+        _, asked, _ = group._prepare_read(self._names, held.held, held.given, {"section": part, "halo": held.halo})
         return group._core.read(self._names, asked)
 
     # ---- checking ------------------------------------------------------------------------------------------------

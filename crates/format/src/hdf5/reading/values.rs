@@ -1,9 +1,10 @@
-//! Elements of attributes, which may be lists and texts in heaps.
+//! Elements of attributes and datasets that are lists and texts in heaps.
 
 use super::fetch::Fetcher;
 use super::heap_global;
-use crate::error::Error;
-use crate::hdf5::content::StoredValue;
+use super::superblock::Hdf5File;
+use crate::error::{Context, Error};
+use crate::hdf5::content::{MetadataSource, StoredValue};
 use crate::hdf5::datatype::Datatype;
 
 /// So many elements of a type.
@@ -30,6 +31,19 @@ pub(super) fn value(fetcher: &Fetcher, datatype: &Datatype, count: u64, stored: 
             Err(fetcher.context.unsupported(expected, "values of variable length inside of other types"))
         }
         _ => Ok(StoredValue::Elements(elements.to_vec())),
+    }
+}
+
+impl Hdf5File {
+    /// The texts that lie where these elements of a dataset say.
+    ///
+    /// # Errors
+    /// When they lie nowhere, or the file is damaged there.
+    pub fn texts(&self, source: &dyn MetadataSource, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let fetcher = Fetcher::new(source, self.widths, Context::new("read texts of HDF5 file", self.name()));
+        let each = elements.chunks_exact(Datatype::VariableText { utf8: true }.bytes() as usize);
+        let text = |element| heap_global::value(&fetcher, &mut fetcher.fields(element, "element"), 1);
+        each.map(|element| text(element).map(before_zero)).collect()
     }
 }
 

@@ -92,6 +92,13 @@ pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -
     Ok((w.bytes(&superblock).0, Vec::new()))
 }
 
+/// The texts that lie in a file where these elements say.
+pub(in crate::file) fn texts_in(directory: &dyn Names, name: &str, elements: &[u8]) -> Result<Vec<Vec<u8>>, Fault> {
+    let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
+    let file = Hdf5File::open(&source, &directory.full(name)).map_err(format_fault)?;
+    file.texts(&source, elements).map_err(format_fault)
+}
+
 /// A dataset in what ranks are told.
 fn tell(w: Writer, listed: &ListedDataset, attributes: &[u8]) -> Writer {
     let w = w.bytes(listed.path.as_bytes()).bytes(attributes);

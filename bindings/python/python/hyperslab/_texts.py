@@ -1,0 +1,51 @@
+"""Texts of variable length: arrays of objects, of which what moves says where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from hyperslab import _core
+
+__all__ = ["fill_texts", "places_of"]
+
+#: Bytes that say where a text lies.
+PLACE = np.dtype("V16")
+#: What is no place of a text: where that is left, nothing was read.
+UNREAD = np.frombuffer(b"\xff" * PLACE.itemsize, PLACE)[0]
+
+
+def places_of(targets: Mapping[str, Any]) -> dict[str, Any]:
+    """Of those that are arrays of objects, arrays for where their texts lie."""
+    found: dict[str, Any] = {}
+    for name, target in targets.items():
+        each = target if isinstance(target, list) else [target]
+        if each and all(isinstance(one, np.ndarray) and one.dtype.kind == "O" for one in each):
+            made = [np.full(one.shape, UNREAD, PLACE) for one in each]
+            found[name] = made if isinstance(target, list) else made[0]
+    return found
+
+
+def fill_texts(core: _core.Target, targets: Mapping[str, Any], places: Mapping[str, Any], *, together: bool) -> None:
+    """Fill arrays of objects with the texts that lie there; collective where ranks do so together."""
+    if not places:
+        return
+    pairs = [
+        pair
+        for name, place in places.items()
+        for pair in (zip(targets[name], place, strict=True) if isinstance(place, list) else [(targets[name], place)])
+    ]
+    read = [np.array(place != UNREAD) for _, place in pairs]
+    content = b"".join(place[which].tobytes() for (_, place), which in zip(pairs, read, strict=True))
+    texts, are_characters = core.texts(content, together)
+    shown: list[Any] = [text.decode("utf-8", "surrogateescape") for text in texts] if are_characters else [*texts]
+    at = 0
+    for (target, _), which in zip(pairs, read, strict=True):
+        count = int(which.sum())
+        objects = np.empty(count, object)
+        objects[:] = shown[at : at + count]
+        target[which] = objects
+        at += count
