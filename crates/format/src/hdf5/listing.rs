@@ -1,16 +1,14 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
-use super::content::{Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource, StoredValue};
+use super::content::{Dataset, DatasetStorage, Hdf5Attribute, MetadataSource, StoredValue};
+use super::object_walk::ObjectWalk;
 use super::pipeline::Pipeline;
-use super::reading::{GlobalHeaps, Hdf5File, ObjectKind};
+use super::reading::{GlobalHeaps, Hdf5File};
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
 use crate::error::{Context, Error};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// Most objects of a file that are looked at.
-const OBJECTS_MAX: usize = 1 << 21;
 
 /// A dataset as it is found, or why it cannot be an array.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,18 +46,15 @@ pub struct Hdf5Listing {
 }
 
 impl Hdf5File {
-    /// Looks at all groups and datasets that hard links lead to, each once.
+    /// Looks at all groups and datasets, by all names that they have: hard links, and soft links within the file.
     ///
     /// # Errors
-    /// When a group is damaged, or there are more than 2 million objects. A dataset that is damaged, or of a type that arrays
-    /// cannot have, hinders only itself.
+    /// When the root is damaged, or there are more than 2 million objects. What else is damaged, or leads nowhere, or is of a type
+    /// that arrays cannot have, hinders only itself.
     pub fn listing(&self, source: &dyn MetadataSource) -> Result<Hdf5Listing, Error> {
         let heaps = Rc::default();
         let attributes = self.readable_attributes(source, self.root(), &heaps)?;
-        let (seen, found, groups) = (BTreeSet::new(), Vec::new(), Vec::new());
-        let mut walk = ObjectWalk { file: self, source, heaps, seen, found, groups };
-        walk.group(self.root(), "")?;
-        let ObjectWalk { found, groups, .. } = walk;
+        let (found, groups) = ObjectWalk::all(self, source, heaps)?;
         let scales = Scales::of(&found);
         let is_netcdf = attributes.iter().any(|attribute| attribute.name == "_NCProperties");
         let datasets = found.iter().filter(|one| !one.is_bare_dimension()).map(|one| one.listed(self, &scales));
@@ -72,7 +67,7 @@ impl Hdf5File {
         Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf })
     }
 
-    fn readable_attributes(
+    pub(super) fn readable_attributes(
         &self,
         source: &dyn MetadataSource,
         at: u64,
@@ -86,63 +81,12 @@ impl Hdf5File {
     }
 }
 
-/// A walk over all objects.
-struct ObjectWalk<'a> {
-    file: &'a Hdf5File,
-    source: &'a dyn MetadataSource,
-    heaps: Rc<RefCell<GlobalHeaps>>,
-    /// Addresses of headers that were met.
-    seen: BTreeSet<u64>,
-    found: Vec<FoundDataset>,
-    groups: Vec<ListedGroup>,
-}
-
 /// A dataset that was met.
-struct FoundDataset {
-    path: String,
-    at: u64,
-    dataset: Result<Dataset, Error>,
-    attributes: Vec<Hdf5Attribute>,
-}
-
-impl ObjectWalk<'_> {
-    fn group(&mut self, root: u64, path: &str) -> Result<(), Error> {
-        // Not by recursion: a file may say that groups lie in each other, as deep as it likes.
-        let mut left = vec![(root, path.to_string())];
-        while let Some((at, path)) = left.pop() {
-            if !self.seen.insert(at) {
-                continue;
-            }
-            if self.seen.len() > OBJECTS_MAX {
-                let context = Context::new("list HDF5 file", self.file.name());
-                return Err(context.unsupported(format!("at most {OBJECTS_MAX} objects"), "more"));
-            }
-            let mut inner = Vec::new();
-            for link in self.file.group_at(self.source, at)? {
-                let LinkTarget::Object(at) = link.member else { continue };
-                let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
-                match self.file.kind_at(self.source, at)? {
-                    ObjectKind::Group => {
-                        let attributes =
-                            self.file.readable_attributes(self.source, at, &self.heaps).unwrap_or_default();
-                        self.groups.push(ListedGroup { path: path.clone(), attributes });
-                        inner.push((at, path));
-                    }
-                    ObjectKind::Dataset if self.seen.insert(at) => self.dataset(at, path)?,
-                    _ => {}
-                }
-            }
-            left.extend(inner.into_iter().rev());
-        }
-        Ok(())
-    }
-
-    fn dataset(&mut self, at: u64, path: String) -> Result<(), Error> {
-        let dataset = self.file.dataset_at(self.source, at);
-        let attributes = self.file.readable_attributes(self.source, at, &self.heaps).unwrap_or_default();
-        self.found.push(FoundDataset { path, at, dataset, attributes });
-        Ok(())
-    }
+pub(super) struct FoundDataset {
+    pub(super) path: String,
+    pub(super) at: u64,
+    pub(super) dataset: Result<Dataset, Error>,
+    pub(super) attributes: Vec<Hdf5Attribute>,
 }
 
 /// Dimensions, by the addresses of their headers, and by their numbers.
@@ -153,7 +97,8 @@ struct Scales {
 
 impl Scales {
     fn of(found: &[FoundDataset]) -> Scales {
-        let scales = || found.iter().filter(|one| one.is_scale());
+        // Of several names, the first one is that of the dimension.
+        let scales = || found.iter().rev().filter(|one| one.is_scale());
         let names = scales().map(|one| (one.at, one.name())).collect();
         let by_number = scales().filter_map(|one| Some((one.number("_Netcdf4Dimid")?, one.name()))).collect();
         Scales { names, by_number }

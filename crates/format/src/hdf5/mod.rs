@@ -18,6 +18,7 @@ mod editing;
 mod element;
 mod listing;
 mod lookup3;
+mod object_walk;
 mod patching;
 mod pipeline;
 mod policy;

@@ -38,3 +38,9 @@ pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// Most bytes of a message that says nothing, a multiple of 8 below 64 KiB \[B\].
 pub(crate) const NOTHING_BYTES_MAX: usize = 65_528;
+/// Most objects of a file that are looked at.
+pub(super) const OBJECTS_MAX: usize = 1 << 21;
+/// Most names of objects besides the first of each, and groups that are looked at to see whether one lies in itself.
+pub(super) const REPEATS_MAX: usize = 1 << 20;
+/// Most soft links of which each leads to the next.
+pub(super) const SOFT_LINKS_DEEP_MAX: usize = 16;
