@@ -283,16 +283,11 @@ impl Target {
         self.open().map_or(Ok(None), |inner| keyed::read(&inner, &array, key))
     }
 
-    /// The texts that lie where these elements of a file say, and whether they are text to its format, and not bytes.
-    fn texts<'py>(
-        &self,
-        py: Python<'py>,
-        elements: Vec<u8>,
-        together: bool,
-    ) -> PyResult<(Vec<Bound<'py, PyBytes>>, bool)> {
+    /// The texts that lie where these elements of a file say.
+    fn texts<'py>(&self, py: Python<'py>, elements: Vec<u8>, together: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let file = self.file()?;
         let found = call(py, || file.texts(&elements, together))?;
-        Ok((found.iter().map(|text| PyBytes::new(py, text)).collect(), file.is_netcdf4()))
+        Ok(found.iter().map(|text| PyBytes::new(py, text)).collect())
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from hyperslab import _core, _options
 from hyperslab._calls import (
     Casting,
@@ -22,7 +20,6 @@ from hyperslab._calls import (
     run,
     told,
     type_code,
-    type_of,
     until_up_to_date,
 )
 from hyperslab._indexing import has_list, read_listed
@@ -38,9 +35,9 @@ from hyperslab._parts import (
     sections_in,
     spread_of,
 )
-from hyperslab._texts import fill_texts, places_of
+from hyperslab._texts import filled, places_of
 from hyperslab._typed import raw_of
-from hyperslab._types import native
+from hyperslab._types import type_to_read
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
 from hyperslab.chunking import chunking_of_asks, codecs_of, maxshape_of, shards_of
@@ -402,8 +399,7 @@ class Moving(_core.Context):
                 return read_listed(self, name, dist, out, options)
             targets, given, places = self._prepare_read(name, dist, out, options, blocks=True)
         run(lambda: self._core.read(list(targets), given), self._comm, what)
-        fill_texts(self._core, targets, places, together=True)
-        return targets[name] if isinstance(name, str) else targets
+        return filled(self._core, (targets, places), name, together=True)
 
     @overload
     def iread(
@@ -460,12 +456,7 @@ class Moving(_core.Context):
             core = self._core.read_later(list(targets), given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._core, what, error)
-
-        def found(_report: Any) -> Any:
-            fill_texts(self._core, targets, places, together=False)
-            return targets[name] if isinstance(name, str) else targets
-
-        return Request(core, found)
+        return Request(core, lambda _report: filled(self._core, (targets, places), name))
 
     def _prepare_read(
         self, name: Any, dist: Any, out: Any, options: _options.ReadOptions, *, blocks: bool = False
@@ -484,15 +475,14 @@ class Moving(_core.Context):
         for each in names:
             if each not in targets:
                 spread = spread_of(infos[each], parts.get(each), each_dist[each], self._comm.size)
-                kind = _type_to_read(infos[each].dtype, dtype)
+                kind = type_to_read(infos[each].dtype, dtype)
                 targets[each] = spread.empty(self._comm.rank, kind, order=options.get("order", "C"), halo=halo)
         given: _core._ReadKeywords = {
             "sections": [parts[each] for each in names] if parts else None,
             "casting": str(options.get("casting", "same_kind")),
             "strategy": options.get("strategy"),
         }
-        places = places_of(targets)
-        moved = targets | places
+        moved = targets | (places := places_of(targets))
         if isinstance(dist, Mapping):
             described = [describe_all(moved[each], each_dist[each], halo, writable=True) for each in names]
             given["dists"] = [held(each_dist[each]) for each in names]
@@ -556,18 +546,10 @@ class Moving(_core.Context):
             part = None if section is None else section_in(section, info)
             spread = runs_in(dist, part) if dist is not None else spread_of(info, part, None, 1)
         if out is None:
-            out = spread.empty(0, _type_to_read(info.dtype, dtype))
-        places = places_of({name: out})
-        raws = describe_all(places.get(name, out), spread, 0, writable=True)
-        sections = None if part is None else [part]
-        how: _core._ReadKeywords = {"sections": sections, "out": raws, "casting": str(casting), "dist": held(dist)}
+            out = spread.empty(0, type_to_read(info.dtype, dtype))
+        raws = describe_all((places := places_of({name: out})).get(name, out), spread, 0, writable=True)
+        how: _core._ReadKeywords = {"out": raws, "casting": str(casting), "dist": held(dist)}
+        how["sections"] = None if part is None else [part]
         self._core.read_local(name, how)
-        fill_texts(self._core, {name: out}, places, together=False)
-        return out
-
-
-def _type_to_read(stored: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
-    """The type of a fresh array: that which is asked for, or that of the elements; of texts, objects."""
-    if asked is None or (stored.kind == "O" and np.dtype(asked).kind == "O"):
-        return native(stored)
-    return type_of(type_code(asked))
+        found: NDArray[Any] = filled(self._core, ({name: out}, places), name)
+        return found

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from hyperslab import _core
 
-__all__ = ["fill_texts", "places_of"]
+__all__ = ["filled", "places_of"]
 
 #: Bytes that say where a text lies.
 PLACE = np.dtype("V16")
@@ -29,10 +29,17 @@ def places_of(targets: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def fill_texts(core: _core.Target, targets: Mapping[str, Any], places: Mapping[str, Any], *, together: bool) -> None:
-    """Fill arrays of objects with the texts that lie there; collective where ranks do so together."""
-    if not places:
-        return
+def filled(
+    core: _core.Target, read: tuple[Mapping[str, Any], Mapping[str, Any]], name: Any, *, together: bool = False
+) -> Any:
+    """What was read, with the texts themselves in arrays of objects; collective where ranks do so together."""
+    targets, places = read
+    if places:
+        _fill(core, targets, places, together=together)
+    return targets[name] if isinstance(name, str) else targets
+
+
+def _fill(core: _core.Target, targets: Mapping[str, Any], places: Mapping[str, Any], *, together: bool) -> None:
     pairs = [
         pair
         for name, place in places.items()
@@ -40,8 +47,8 @@ def fill_texts(core: _core.Target, targets: Mapping[str, Any], places: Mapping[s
     ]
     read = [np.array(place != UNREAD) for _, place in pairs]
     content = b"".join(place[which].tobytes() for (_, place), which in zip(pairs, read, strict=True))
-    texts, are_characters = core.texts(content, together)
-    shown: list[Any] = [text.decode("utf-8", "surrogateescape") for text in texts] if are_characters else [*texts]
+    texts: list[Any] = core.texts(content, together)
+    shown = [text.decode("utf-8", "surrogateescape") for text in texts] if core.is_netcdf4() else texts
     at = 0
     for (target, _), which in zip(pairs, read, strict=True):
         count = int(which.sum())

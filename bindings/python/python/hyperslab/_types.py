@@ -14,7 +14,7 @@ from hyperslab.errors import InvalidError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["native", "type_code", "type_of"]
+__all__ = ["native", "type_code", "type_of", "type_to_read"]
 
 #: Types of the package ml_dtypes that are stored, by their names. NumPy has no codes for them.
 NAMED = {
@@ -172,3 +172,10 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     Structured types stay as they are stored, since their bytes are never changed.
     """
     return dtype if dtype.isnative or dtype.names is not None else dtype.newbyteorder("=")
+
+
+def type_to_read(stored: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
+    """The type of a fresh array: that which is asked for, or that of the elements; of texts, objects."""
+    if asked is None or (stored.kind == "O" and np.dtype(asked).kind == "O"):
+        return native(stored)
+    return type_of(type_code(asked))

@@ -1,7 +1,7 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
 use super::content::{Dataset, DatasetStorage, Hdf5Attribute, MetadataSource, StoredValue};
-use super::object_walk::ObjectWalk;
+use super::object_walk::{FoundDataset, ListedGroup, ObjectWalk};
 use super::pipeline::Pipeline;
 use super::reading::{GlobalHeaps, Hdf5File};
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
@@ -21,15 +21,6 @@ pub struct ListedDataset {
     pub attributes: Vec<Hdf5Attribute>,
     /// Names of its dimensions, where netCDF-4 gives it any.
     pub dimensions: Option<Vec<Option<String>>>,
-}
-
-/// A group.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ListedGroup {
-    /// Its path from the root, without a `/` in front.
-    pub path: String,
-    /// Its attributes; of those that cannot be read, what they are.
-    pub attributes: Vec<Hdf5Attribute>,
 }
 
 /// What a file holds.
@@ -79,14 +70,6 @@ impl Hdf5File {
         });
         Ok(each.collect())
     }
-}
-
-/// A dataset that was met.
-pub(super) struct FoundDataset {
-    pub(super) path: String,
-    pub(super) at: u64,
-    pub(super) dataset: Result<Dataset, Error>,
-    pub(super) attributes: Vec<Hdf5Attribute>,
 }
 
 /// Dimensions, by the addresses of their headers, and by their numbers.

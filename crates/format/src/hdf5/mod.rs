@@ -33,7 +33,8 @@ pub use content::{
 pub use datatype::{CompoundField, Datatype, TextEnd};
 pub use editing::{Hdf5Change, Hdf5Edit};
 pub use element::check_netcdf_element;
-pub use listing::{Hdf5Listing, ListedDataset, ListedGroup};
+pub use listing::{Hdf5Listing, ListedDataset};
+pub use object_walk::ListedGroup;
 pub use pipeline::Pipeline;
 pub use reading::{Hdf5File, NamedAttribute, ObjectKind, SIGNATURE};
 pub use writing::{

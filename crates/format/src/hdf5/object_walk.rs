@@ -1,13 +1,29 @@
 //! All objects of a file, by all names that lead to them.
 
-use super::content::{Link, LinkTarget, MetadataSource};
-use super::listing::{FoundDataset, ListedGroup};
+use super::content::{Dataset, Hdf5Attribute, Link, LinkTarget, MetadataSource};
 use super::policy::{OBJECTS_MAX, REPEATS_MAX, SOFT_LINKS_DEEP_MAX};
 use super::reading::{GlobalHeaps, Hdf5File, ObjectKind};
 use crate::error::{Context, Error, excerpt};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+/// A group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ListedGroup {
+    /// Its path from the root, without a `/` in front.
+    pub path: String,
+    /// Its attributes; of those that cannot be read, what they are.
+    pub attributes: Vec<Hdf5Attribute>,
+}
+
+/// A dataset that was met.
+pub(super) struct FoundDataset {
+    pub(super) path: String,
+    pub(super) at: u64,
+    pub(super) dataset: Result<Dataset, Error>,
+    pub(super) attributes: Vec<Hdf5Attribute>,
+}
 
 /// A walk over all objects.
 pub(super) struct ObjectWalk<'a> {
@@ -33,7 +49,7 @@ struct Above {
 }
 
 /// A group that is to be looked at.
-type Left = (Rc<Above>, String);
+type GroupLeft = (Rc<Above>, String);
 
 impl<'a> ObjectWalk<'a> {
     /// All datasets and what else is no group, and all groups.
@@ -67,7 +83,7 @@ impl<'a> ObjectWalk<'a> {
     }
 
     /// Not by recursion: a file may say that groups lie in each other, as deep as it likes.
-    fn groups_below(&mut self, mut left: Vec<Left>) -> Result<(), Error> {
+    fn groups_below(&mut self, mut left: Vec<GroupLeft>) -> Result<(), Error> {
         while let Some((group, path)) = left.pop() {
             match self.file.group_at(self.source, group.at) {
                 Ok(links) => left.extend(self.links(&group, &path, links)?.into_iter().rev()),
@@ -78,7 +94,7 @@ impl<'a> ObjectWalk<'a> {
     }
 
     /// Notes what a group has; gives the groups in it.
-    fn links(&mut self, group: &Rc<Above>, within: &str, links: Vec<Link>) -> Result<Vec<Left>, Error> {
+    fn links(&mut self, group: &Rc<Above>, within: &str, links: Vec<Link>) -> Result<Vec<GroupLeft>, Error> {
         let mut inner = Vec::new();
         for Link { name, member } in links {
             let path = joined(within, &name);
@@ -102,7 +118,7 @@ impl<'a> ObjectWalk<'a> {
     }
 
     /// Notes an object at a path; gives it where it is a group to be looked at.
-    fn object(&mut self, group: &Rc<Above>, path: String, at: u64) -> Result<Option<Left>, Error> {
+    fn object(&mut self, group: &Rc<Above>, path: String, at: u64) -> Result<Option<GroupLeft>, Error> {
         let kind = match self.file.kind_at(self.source, at) {
             Ok(kind) => kind,
             Err(error) => {

@@ -30,6 +30,7 @@ use contents::{Hdf5, Hdf5Array, Said};
 use elements::ElementsAt;
 use hyperslab_format::attribute::{AttributeValue, Attributes, Elements, ValueType};
 use hyperslab_format::hdf5::{ChangedDataset, Hdf5Metadata, check_netcdf_element};
+use hyperslab_format::netcdf::Type;
 use hyperslab_format::zarr::{Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::Table;
 use hyperslab_layout::{ElementType, Kind, Stored, cut};
@@ -227,7 +228,8 @@ impl Form for Hdf5 {
             let own = options.of(number);
             let given = own.fill_value.as_ref();
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
-            let fill = fill.map_err(format_fault)?.unwrap_or_else(|| vec![0; element.bytes() as usize]);
+            let usual = || netcdf_fill(*element).filter(|_| self.options.netcdf);
+            let fill = fill.map_err(format_fault)?.or_else(usual).unwrap_or_else(|| vec![0; element.bytes() as usize]);
             let fill = converted(&fill, ElementType::native(element.kind), *element);
             let mut attributes = options.attributes_of(number).clone();
             if given.is_some() && self.options.netcdf && !attributes.has("_FillValue") {
@@ -307,6 +309,12 @@ impl Form for Hdf5 {
         }
         self.end = before.bytes;
     }
+}
+
+/// What netCDF has elements be that nobody wrote, in native byte order, where it has a type for them.
+fn netcdf_fill(element: ElementType) -> Option<Vec<u8>> {
+    let of = Type::of(element.kind)?;
+    Some(converted(&of.usual_fill(), of.element(), ElementType::native(element.kind)))
 }
 
 /// One element as another type has it; of bytes that mean something to others only, the order may change.

@@ -9,7 +9,7 @@ use crate::error::format_fault;
 use crate::file::form::{ListStored, NewPlaces, StoredUnits, TouchedPart};
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
-use hyperslab_collective::natural_chunks;
+use hyperslab_collective::{Ownership, natural_chunks};
 use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, DatasetStorage, Hdf5Edit, Hdf5File, Pipeline};
 use hyperslab_layout::mesh::{ravel, unravel, volume};
 use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How a new array is cut into chunks, if it is: where chunks or filters are asked for, or it may grow.
+/// How a new array is cut into chunks, if it is: where chunks or filters are asked for, or it may grow, or elements that nobody
+/// writes are not zero, since a stretch has room for all of them from the start, which reads as zeros.
 pub(super) fn new_chunks(
     (ask, element): (&ArrayWrite, ElementType),
     options: &WriteOptions,
@@ -31,7 +32,9 @@ pub(super) fn new_chunks(
     let filters = options.codecs.as_ref().map(|codecs| Pipeline::of_codecs(codecs, bytes, &ask.name)).transpose();
     let filters = filters.map_err(|error| format_fault(error).as_kind(FaultKind::Unsupported))?.unwrap_or_default();
     let grows = limits.iter().zip(shape).any(|(limit, extent)| limit.is_none_or(|limit| limit > *extent));
-    let cut_up = options.chunks.is_some() || !filters.is_plain() || grows;
+    let all_written = matches!(ask.holding.as_deref(), None | Some(Ownership::Regular(_)));
+    let unlike_zero = !all_written && fill.iter().any(|byte| *byte != 0);
+    let cut_up = options.chunks.is_some() || !filters.is_plain() || grows || unlike_zero;
     if !cut_up || shape.is_empty() || shape.contains(&0) && !grows {
         return Ok(None);
     }
@@ -47,7 +50,7 @@ pub(super) fn new_chunks(
     // HDF5 has no chunks that are longer than the array can be.
     let most = |d: usize| limits.get(d).copied().unwrap_or(Some(shape[d])).unwrap_or(u64::MAX);
     let chunk: Vec<u64> = chunk.iter().enumerate().map(|(d, &extent)| extent.min(most(d).max(1))).collect();
-    let in_room = !filters.is_plain() || grows || fill.iter().any(|byte| *byte != 0);
+    let in_room = !filters.is_plain() || grows || unlike_zero;
     Ok(Some(Cut { chunk, filters, in_room }))
 }
 
