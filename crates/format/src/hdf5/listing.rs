@@ -6,6 +6,7 @@ use super::pipeline::Pipeline;
 use super::reading::{GlobalHeaps, Hdf5File};
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
 use crate::error::{Context, Error};
+use crate::size::array_bytes;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -45,9 +46,12 @@ impl Hdf5File {
     pub fn listing(&self, source: &dyn MetadataSource) -> Result<Hdf5Listing, Error> {
         let heaps = Rc::default();
         let attributes = self.readable_attributes(source, self.root(), &heaps)?;
-        let (found, groups) = ObjectWalk::all(self, source, heaps)?;
+        let (mut found, groups) = ObjectWalk::all(self, source, heaps)?;
         let scales = Scales::of(&found);
         let is_netcdf = attributes.iter().any(|attribute| attribute.name == "_NCProperties");
+        if is_netcdf {
+            lengthen(&mut found, self, &scales);
+        }
         let datasets = found.iter().filter(|one| !one.is_bare_dimension()).map(|one| one.listed(self, &scales));
         let mut datasets: Vec<ListedDataset> = datasets.collect();
         for listed in datasets.iter_mut().filter(|_| is_netcdf) {
@@ -72,10 +76,36 @@ impl Hdf5File {
     }
 }
 
+/// Makes variables as long as their unlimited dimensions: to netCDF, that is how long the longest one is, and the others are filled
+/// up.
+fn lengthen(found: &mut [FoundDataset], file: &Hdf5File, scales: &Scales) {
+    let unlimited = |one: &FoundDataset| -> Vec<(usize, u64, u64)> {
+        let (Ok(dataset), Some(dimensions)) = (&one.dataset, one.dimensions(file, scales)) else { return Vec::new() };
+        let extents = dataset.shape.iter().flatten().zip(&dataset.limits).zip(dimensions).enumerate();
+        let growing = extents.filter(|(_, ((_, limit), _))| limit.is_none() && !one.is_bare_dimension());
+        growing.filter_map(|(d, ((&extent, _), at))| Some((d, at?, extent))).collect()
+    };
+    let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
+    for (_, at, extent) in found.iter().flat_map(unlimited) {
+        let length = lengths.entry(at).or_default();
+        *length = extent.max(*length);
+    }
+    for one in found {
+        let growing = unlimited(one);
+        let Ok(dataset) = &mut one.dataset else { continue };
+        let Some(mut shape) = dataset.shape.clone() else { continue };
+        growing.iter().for_each(|(d, at, _)| shape[*d] = lengths[at]);
+        // What cannot be so long is damaged, and stays as it is.
+        if array_bytes(&shape, dataset.datatype.bytes().into()).is_some() {
+            dataset.shape = Some(shape);
+        }
+    }
+}
+
 /// Dimensions, by the addresses of their headers, and by their numbers.
 struct Scales {
     names: BTreeMap<u64, String>,
-    by_number: BTreeMap<i64, String>,
+    by_number: BTreeMap<i64, u64>,
 }
 
 impl Scales {
@@ -83,7 +113,7 @@ impl Scales {
         // Of several names, the first one is that of the dimension.
         let scales = || found.iter().rev().filter(|one| one.is_scale());
         let names = scales().map(|one| (one.at, one.name())).collect();
-        let by_number = scales().filter_map(|one| Some((one.number("_Netcdf4Dimid")?, one.name()))).collect();
+        let by_number = scales().filter_map(|one| Some((one.number("_Netcdf4Dimid")?, one.at))).collect();
         Scales { names, by_number }
     }
 }
@@ -125,7 +155,8 @@ impl FoundDataset {
     }
 
     fn listed(&self, file: &Hdf5File, scales: &Scales) -> ListedDataset {
-        let dimensions = self.dimensions(file, scales);
+        let name = |at: Option<u64>| at.and_then(|at| scales.names.get(&at).cloned());
+        let dimensions = self.dimensions(file, scales).map(|each| each.into_iter().map(name).collect());
         ListedDataset {
             path: self.shown(),
             dataset: self.dataset.clone().and_then(|dataset| readable(dataset, &self.path)),
@@ -134,23 +165,21 @@ impl FoundDataset {
         }
     }
 
-    fn dimensions(&self, file: &Hdf5File, scales: &Scales) -> Option<Vec<Option<String>>> {
+    /// The addresses of its dimensions, where netCDF-4 gives it any.
+    fn dimensions(&self, file: &Hdf5File, scales: &Scales) -> Option<Vec<Option<u64>>> {
         let ndim = self.dataset.as_ref().ok()?.shape.as_ref()?.len();
         if let Some(StoredValue::Lists(lists)) = self.attribute("DIMENSION_LIST").map(|attribute| &attribute.value) {
-            let name = |list: &Vec<u8>| {
-                let at = u64::from_le_bytes(*list.first_chunk::<8>()?).checked_add(file.base())?;
-                scales.names.get(&at).cloned()
-            };
-            return Some(lists.iter().map(name).collect()).filter(|names: &Vec<_>| names.len() == ndim);
+            let at = |list: &Vec<u8>| u64::from_le_bytes(*list.first_chunk::<8>()?).checked_add(file.base());
+            return Some(lists.iter().map(at).collect()).filter(|all: &Vec<_>| all.len() == ndim);
         }
         if !self.is_scale() {
             return None;
         }
         match self.attribute("_Netcdf4Coordinates").and_then(Hdf5Attribute::as_integers) {
             Some(numbers) if numbers.len() == ndim => {
-                Some(numbers.iter().map(|number| scales.by_number.get(number).cloned()).collect())
+                Some(numbers.iter().map(|number| scales.by_number.get(number).copied()).collect())
             }
-            _ if ndim == 1 => Some(vec![Some(self.name())]),
+            _ if ndim == 1 => Some(vec![Some(self.at)]),
             _ => None,
         }
     }

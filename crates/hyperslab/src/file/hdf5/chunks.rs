@@ -128,7 +128,11 @@ fn found(
     let look = || -> Result<_, hyperslab_format::Error> {
         let file = Hdf5File::open(&source, &directory.full(name))?;
         let dataset = file.dataset_named(&source, at)?;
-        file.chunks_at_most(&source, &dataset, ranges, CHUNKS_MAX as usize)
+        // A variable of netCDF-4 may be shorter in the file than its dimensions are.
+        let own = self::grid(dataset.shape.as_deref().unwrap_or_default(), chunk);
+        let within = |(range, own): (&Range<u64>, &u64)| range.start.min(*own)..range.end.min(*own);
+        let ranges: Vec<_> = ranges.iter().zip(&own).map(within).collect();
+        file.chunks_at_most(&source, &dataset, &ranges, CHUNKS_MAX as usize)
     };
     let (grid, mut others) = (grid(shape, chunk), BTreeMap::new());
     let Some(chunks) = look().map_err(format_fault)? else { return Ok(None) };
