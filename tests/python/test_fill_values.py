@@ -96,3 +96,45 @@ def test_what_was_not_written_reads_as_it(tmp_path: Path) -> None:
             expected = np.concatenate([np.zeros((2, 2), kind), np.ones((4, 2), kind)])
             np.testing.assert_array_equal(found, expected)
             assert found.dtype == expected.dtype
+
+
+#: Types and fill values as other programs have written them in metadata.
+WRITTEN: list[tuple[str, Any]] = [
+    ("int32", 0.0),
+    ("int32", "3"),
+    ("uint8", -1),
+    ("int32", 1.5),
+    ("int32", ""),
+    ("int16", True),
+    ("float16", 1e6),
+    ("float16", -1e6),
+    ("float32", 1e40),
+    ("float32", "1.5"),
+    ("float32", "nan"),
+    ("float64", 3),
+    ("float64", "-inf"),
+    ("float32", ""),
+    ("float32", True),
+    ("bool", 0),
+    ("complex64", [1e40, 0]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize(("kind", "fill"), WRITTEN, ids=[f"{kind}-{fill}" for kind, fill in WRITTEN])
+@pytest.mark.parametrize("version", [2, 3])
+def test_fill_values_mean_what_they_mean_to_zarr_python(version: int, kind: str, fill: Any, tmp_path: Path) -> None:
+    name, key, value = (".zarray", "dtype", np.dtype(kind).str) if version == 2 else ("zarr.json", "data_type", kind)
+    zarr.create_array(tmp_path / "a.zarr", shape=(3,), dtype="f4", chunks=(3,), zarr_format=version)
+    path = tmp_path / "a.zarr" / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value, "fill_value": fill}))
+    try:
+        expected = zarr.open_array(tmp_path / "a.zarr", mode="r")[:]
+    except (TypeError, ValueError, OverflowError):
+        with pytest.raises(hs.CorruptError, match="fill value"), hs.open(tmp_path / "a.zarr") as store:
+            store.read("/")
+        return
+    with hs.open(tmp_path / "a.zarr") as store:
+        found = store.read("/")
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)

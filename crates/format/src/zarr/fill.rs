@@ -52,6 +52,35 @@ pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
     }
 }
 
+/// Parses the fill value of stored metadata: as Zarr writes it, or as other programs have written and read it, so numbers in
+/// quotes, integers as `0.0`, truth values, and numbers beyond a float's range, which are infinite.
+pub(super) fn parse_stored(kind: Kind, value: &Value, context: Context) -> Result<Vec<u8>, Error> {
+    parse(kind, value, context).or_else(|error| lenient(kind, value).ok_or(error))
+}
+
+fn lenient(kind: Kind, value: &Value) -> Option<Vec<u8>> {
+    if let (Kind::Complex64 | Kind::Complex128, Some([real, imaginary])) = (kind, value.as_array().map(Vec::as_slice)) {
+        return Some([lenient(part(kind), real)?, lenient(part(kind), imaginary)?].concat());
+    }
+    let is_float = matches!(kind, Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64);
+    let number = |value: &Value| match value {
+        Value::String(text) => text.trim().parse::<f64>().ok(),
+        other => other.as_f64(),
+    };
+    match value {
+        _ if is_float && value.as_bool().is_none() => match number(value)? {
+            finite if finite.is_finite() => {
+                let word = if finite > 0.0 { "Infinity" } else { "-Infinity" };
+                parse_float(kind, &finite.into()).or_else(|| parse_float(kind, &word.into()))
+            }
+            nan if nan.is_nan() => parse_float(kind, &"NaN".into()),
+            infinite => parse_float(kind, &if infinite > 0.0 { "Infinity" } else { "-Infinity" }.into()),
+        },
+        Value::String(text) if kind.is_integer() => in_range(kind, text.trim().parse().ok()?),
+        other => parse_other(kind, other),
+    }
+}
+
 /// Parses a number that is written as one of another kind.
 fn parse_other(kind: Kind, value: &Value) -> Option<Vec<u8>> {
     let zero = |value: &Value| value.as_f64() == Some(0.0);

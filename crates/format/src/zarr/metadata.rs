@@ -73,7 +73,7 @@ impl ArrayMetadata {
         let key_encoding = KeyEncoding::parse(required(&mut members, "chunk_key_encoding", context)?, context)?;
         let codecs = Codecs::parse(required(&mut members, "codecs", context)?, shape.len(), element, 0, context)?
             .of_kind(element);
-        let fill_value = fill::parse(element, &required(&mut members, "fill_value", context)?, context)?;
+        let fill_value = fill::parse_stored(element, &required(&mut members, "fill_value", context)?, context)?;
         let dimension_names = dimension_names(members.shift_remove("dimension_names"), context)?;
         match members.shift_remove("storage_transformers") {
             None => {}

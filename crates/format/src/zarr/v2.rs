@@ -53,7 +53,7 @@ pub fn array(zarray: &[u8], zattrs: Option<&[u8]>, name: &str) -> Result<ArrayMe
     let codecs = Codecs { order, endian: element.order, chain, ..Codecs::plain(false) };
     let fill_value = match members.shift_remove("fill_value") {
         None | Some(Value::Null) => fill::fill_usual(element.kind),
-        Some(value) => fill::fill_from_json(element.kind, &value, name)?,
+        Some(value) => fill::parse_stored(element.kind, &value, context)?,
     };
     let separator = match members.shift_remove("dimension_separator") {
         None | Some(Value::Null) => Separator::Dot,
