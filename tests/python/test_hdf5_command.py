@@ -23,7 +23,7 @@ def make(path: Path, **options: Any) -> Path:
         rho.attrs["units"] = "kg m-3"
         data.create_dataset("sums", data=np.arange(100), chunks=(10,), fletcher32=True)
         data["plain"] = np.arange(7, dtype=">i2")
-        data["text"] = ["a", "b"]
+        data.create_dataset("lists", (2,), h5py.vlen_dtype("i4"))
     return path
 
 
@@ -46,7 +46,7 @@ def test_inspect_shows_hdf5_files(tmp_path: Path, capsys: pytest.CaptureFixture[
   title = "a trial"
   plain  >i2 (7), 14 B
   sums  int64 (100), 800 B, chunks (10,), fletcher32
-  text  cannot be read: expected elements of fixed size, found text of variable length
+  lists  cannot be read: expected elements of fixed size, found lists of variable length
   fields/
     rho  float64 (12, 20), 1.88 KiB, chunks (5, 8), shuffle+deflate
         units = "kg m-3"
@@ -56,7 +56,7 @@ def test_inspect_shows_hdf5_files(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (told["kind"], told["attributes"], list(told["groups"])) == ("hdf5", {"title": "a trial"}, ["fields"])
     rho = told["groups"]["fields"]["arrays"]["rho"]
     assert (rho["shape"], rho["chunks"], rho["codecs"]) == ([12, 20], [5, 8], ["shuffle", "deflate"])
-    assert "variable length" in told["arrays"]["text"]["error"]
+    assert "variable length" in told["arrays"]["lists"]["error"]
 
 
 def test_inspect_shows_netcdf4_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +91,8 @@ def test_inspect_shows_files_of_our_own(tmp_path: Path, capsys: pytest.CaptureFi
         with hs.open(tmp_path / name, "w", attributes={"title": "t"}) as file:
             file.write({"in/rho": (("x",), np.zeros(3), {"units": "kg"})})
         names = "x: 3" if kind == "netCDF-4" else "3"
-        shown = f'  in/\n    rho  float64 ({names}), 24 B\n        units = "kg"\n'
+        fill = f", fill {netCDF4.default_fillvals['f8']}" if kind == "netCDF-4" else ""
+        shown = f'  in/\n    rho  float64 ({names}), 24 B{fill}\n        units = "kg"\n'
         expected = f'{tmp_path / name}  {kind}\n  title = "t"\n{shown}'
         assert run(capsys, "inspect", tmp_path / name) == (0, expected, "")
 
@@ -134,14 +135,14 @@ def test_verify_reads_every_chunk(tmp_path: Path, capsys: pytest.CaptureFixture[
 {path}: HDF5 file, 4 arrays
 chunks: 20 checked; 2.7 KiB of elements read
 not checked:
-  a.h5: text: expected elements of fixed size, found text of variable length
+  a.h5: lists: expected elements of fixed size, found lists of variable length
 result: no damage found in what was checked
 """
     assert run(capsys, "verify", path) == (0, expected, "")
     told = json.loads(run(capsys, "verify", path, "--json")[1])
     assert (told["kind"], told["damaged"], told["nbytes"]) == ("hdf5", False, 240 * 8 + 100 * 8 + 14)
     counts = {each["name"]: (each["chunks"], each["checked"], each["unchecked"]) for each in told["arrays"]}
-    assert counts == {"fields/rho": (9, 9, 0), "plain": (1, 1, 0), "sums": (10, 10, 0), "text": (0, 0, 0)}
+    assert counts == {"fields/rho": (9, 9, 0), "lists": (0, 0, 0), "plain": (1, 1, 0), "sums": (10, 10, 0)}
 
 
 def test_verify_names_chunks_that_are_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -200,6 +200,8 @@ def test_characters_of_netcdf(ranks: int, model: str, tmp_path: Path) -> None:
         data.set_auto_chartostring(False)
         expected = {name: data[name][...] for name in data.variables}
     read_by(ranks, tmp_path / "a.nc", expected)
+    with hs.open(tmp_path / "a.nc") as file:
+        assert (file["filled"].fill_value, file["fixed"].fill_value) == (b"x", b"")
 
     def one(comm: hs.ThreadComm) -> None:
         dist = hs.Distribution((2, 4), (comm.size,), ("block", "*"))

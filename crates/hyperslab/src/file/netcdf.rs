@@ -166,7 +166,11 @@ impl Form for Netcdf {
     fn described(&self, number: usize) -> Described {
         let names = self.header.dimension_names(number).into_iter().map(|name| Some(name.to_owned()));
         let (stored, native) = (self.header.element(number), ElementType::native(self.header.element(number).kind));
-        let fill = convert_scalar(&self.header.fill(number), stored, native);
+        // Of characters, no bytes have an order.
+        let fill = match (self.header.fill(number), native.kind.is_opaque()) {
+            (fill, true) => fill,
+            (fill, false) => convert_scalar(&fill, stored, native).to_vec(),
+        };
         Described {
             dimension_names: Some(names.collect()),
             attributes: values(&self.header.variables[number].attributes),
