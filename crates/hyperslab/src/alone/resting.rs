@@ -76,7 +76,8 @@ impl Resting {
 
     fn read_of(&self, sight: &Sight, wanted: &WantedSection, find: FindChunks) -> Option<()> {
         let (stored, into) = (&sight.stored, wanted.into);
-        if stored.shape != wanted.shape || stored.element.kind != into.element.kind || stored.numbered.is_some() {
+        let plain = stored.numbered.is_none() && stored.texts.is_empty();
+        if stored.shape != wanted.shape || stored.element.kind != into.element.kind || !plain {
             return None;
         }
         let counts = wanted.section.shape();
