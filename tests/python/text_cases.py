@@ -22,6 +22,8 @@ def read_all(comm: Any, path: Path, expected: dict[str, np.ndarray[Any, Any]]) -
             same(file.read_local(name), values, name)
             if values.ndim == 0:
                 continue
+            same(file[name][...], values, name)
+            same(file[name][1:], values[1:], name)
             dist = hs.Distribution(values.shape, (comm.size,), ("block",) + ("*",) * (values.ndim - 1))
             same(file.read(name, dist), values[dist.slices(comm.rank)], name)
             same(file.read(name, section=slice(1, None, 2)), values[1::2], name)
