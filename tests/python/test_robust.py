@@ -128,6 +128,21 @@ FORMATS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+@pytest.mark.parametrize("mode", ["w", "x"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "s.zarr"])
+def test_nothing_is_told_of_an_update_of_a_file_that_was_removed(name: str, mode: Any, tmp_path: Path) -> None:
+    """Its marker lies beside it, and stays when somebody removes the file; the next one of this name is whole."""
+    path, (open_as, marker) = tmp_path / name, FORMATS[name]
+    (tmp_path / marker).write_text(json.dumps({"readers": "torn"}) + "\n")
+    make = hs.open_raw if name == "s.raw" else hs.open
+    with make(path, mode) as made:
+        made.write("a", np.arange(8.0))
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+    with open_as(path, "r") as reader:
+        assert reader.unfinished == ()
+        assert reader.read("a").tolist() == list(range(8))
+
+
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 @pytest.mark.parametrize("name", FORMATS)
 def test_refresh_forgets_an_update_that_another_program_has_ended(name: str, ranks: int, tmp_path: Path) -> None:

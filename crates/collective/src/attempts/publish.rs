@@ -47,22 +47,9 @@ impl Opening {
             }
         }
         self.home.check_above()?;
-        let taken = || {
-            let text = format!("'{}' exists already: another program made it meanwhile", self.names().full(&to));
-            Fault::new(FaultKind::Exists, text).hint("open it with mode 'w' to replace it")
-        };
-        let exists = replaces && self.names().exists(&to);
-        let mut marked = None;
-        let published = match exists {
-            false => match self.names().rename_new(&from, &to) {
-                Ok(false) if replaces => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
-                Ok(false) => Err(taken()),
-                renamed => renamed.map(drop),
-            },
-            true => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
-        };
+        let published = self.take_name((&from, &to), replaces, marker);
         // Of a file with parts in several directories, the first decides, and the others may have failed.
-        self.unless_half(published)?;
+        let marked = self.unless_half(published)?;
         // A first name goes before names are made durable: after a loss of power it would be one more of what is published.
         let made = self.state().made.take();
         let by_first = made.as_ref().is_none_or(|made| matches!(made.found_by, FoundBy::FirstName));
@@ -99,6 +86,34 @@ impl Opening {
     /// Takes away by what a root was found, which is gone.
     pub(super) fn forget(&self, made: &Made) -> Result<(), Fault> {
         self.home.forget(made).map_err(|fault| self.left_behind(&self.home.finder(&made.found_by), fault))
+    }
+
+    /// Gives the hidden file its name. Gives the marker of an update that did not end: of the file that it replaces, or of one that
+    /// was removed.
+    fn take_name(&self, (from, to): (&str, &str), replaces: bool, marker: &str) -> Result<Option<Marker>, Fault> {
+        if replaces && self.names().exists(to) {
+            return self.replace_file(from, to, marker);
+        }
+        let marked = self.mark_removed(marker, to);
+        let fault = match self.names().rename_new(from, to) {
+            Ok(true) => return Ok(marked),
+            Err(fault) => fault,
+            Ok(false) => {
+                let text = format!("'{}' exists already: another program made it meanwhile", self.names().full(to));
+                Fault::new(FaultKind::Exists, text).hint("open it with mode 'w' to replace it")
+            }
+        };
+        match self.withdrawn(marked, fault) {
+            fault if replaces && fault.kind == FaultKind::Exists => self.replace_file(from, to, marker),
+            fault => Err(fault),
+        }
+    }
+
+    /// The marker of an update of a file that was removed before the update ended, if there is one: it says nothing of the next file
+    /// with this name, and goes when that has it. Not one whose owner is at work, in the file without a name.
+    fn mark_removed(&self, marker: &str, to: &str) -> Option<Marker> {
+        let how = Replacing { noted: false, alone: false };
+        if self.names().exists(marker) { self.mark_replaced(marker, to, how).ok().flatten() } else { None }
     }
 
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
