@@ -149,6 +149,49 @@ def test_what_is_read_at_rest_is_what_is_read_in_any_other_way(kind: str, tmp_pa
     assert taken > 200
 
 
+@pytest.mark.parametrize("kind", FILES)
+def test_elements_of_lists_are_read_in_a_few_requests(kind: str, tmp_path: Path) -> None:
+    """In any order, named several times, of one dimension and of all, and where a mask is true."""
+    name, make = FILES[kind]
+    array, expected = make(tmp_path / name)
+    random = np.random.default_rng(SEED)
+    time.sleep(REST)
+    taken = 0
+    for count in (1, 2, 7, 40, 400, 4000):
+        lists = tuple(random.integers(-extent, extent, count) for extent in SHAPE)
+        mask = random.random(SHAPE) < count / 5000
+        for key in (lists, mask, (lists[0], 3, lists[2]), (mask[:, :, 0], lists[2][:1])):
+            assert agree(array[key], expected[key]), (count, key)
+        numbers = random.integers(0, expected.size, (count, 3)).reshape(-1)
+        about = (array.name, array.shape, array.dtype.newbyteorder("="))
+        found = array._group._core.read_elements_at_rest(about, numbers)
+        if found is not None:
+            taken += 1
+            assert agree(found, expected.reshape(-1)[numbers])
+        assert array._group._core.read_elements_at_rest(about, numbers + expected.size) is None
+    # Records of classic files, and other orders than NumPy's in one stretch, go another way.
+    assert taken == (0 if kind in ("netcdf", "raw") else 6)
+
+
+def test_an_interrupt_ends_the_reading_of_a_long_list(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("a", (1 << 26,), "f8", chunks=(1 << 16,), compression="gzip")[:] = 1.5
+    program = """
+import os, signal, sys, threading, time, numpy as np, hyperslab as hs
+array = hs.open(sys.argv[1], comm=None)["a"]
+time.sleep(0.1)
+numbers = np.arange(0, 1 << 26, 16)
+threading.Timer(0.15, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        array[numbers]
+except KeyboardInterrupt:
+    print("ended", array[5])
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.h5")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "ended 1.5\n"), done.stderr
+
+
 @pytest.mark.parametrize("key", [13, -14, (0, 0, 0, 0), (..., ...), "x", 1.5, None, slice(None, None, -1), True])
 def test_what_cannot_be_read_is_said_as_ever(key: Any, tmp_path: Path) -> None:
     array, _ = ours(tmp_path / "a.h5")

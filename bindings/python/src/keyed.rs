@@ -5,6 +5,8 @@
 
 use crate::any_target::AnyTarget;
 use crate::arrays::usual;
+use crate::errors::raise_alone;
+use crate::interrupts::call_with;
 use hyperslab::{LocalArray, Section, Triplet};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -28,6 +30,32 @@ pub(crate) fn read<'py>(
     let Some((array, into)) = keyed.made(dtype) else { return Ok(None) };
     let read = key.py().detach(|| target.arrays().read_at_rest(name, shape, &keyed.section, &into));
     if read { keyed.given(array).map(Some) } else { Ok(None) }
+}
+
+/// Reads elements of an array by their numbers, which are 8 B each; `None` where it is not at rest.
+///
+/// # Errors
+/// NumPy's own, and what a handler of signals raises meanwhile.
+pub(crate) fn read_elements<'py>(
+    target: &AnyTarget,
+    (name, shape, dtype): &ArrayAsked<'py>,
+    numbers: &Bound<'py, PyAny>,
+) -> Read<'py> {
+    let Some(numbers) = usual(numbers, false).filter(|numbers| numbers.element.bytes() == 8) else { return Ok(None) };
+    let count = numbers.shape.iter().product::<u64>();
+    let whole = Keyed { section: Section { dims: vec![Triplet::whole(count)] }, dropped: vec![false] };
+    let Some((array, into)) = whole.made(dtype) else { return Ok(None) };
+    let read = call_with(
+        dtype.py(),
+        || {
+            let bytes = numbers.memory.to_vec(0, count * 8);
+            let (words, _) = bytes.as_chunks::<8>();
+            let numbers: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+            Ok(target.arrays().read_elements_at_rest(name, shape, &numbers, &into))
+        },
+        raise_alone,
+    )?;
+    Ok(read.then_some(array))
 }
 
 /// What a key selects of an array.

@@ -283,6 +283,11 @@ impl Target {
         self.open().map_or(Ok(None), |inner| keyed::read(&inner, &array, key))
     }
 
+    /// Reads elements of an array of this shape and type by their numbers in the same way.
+    fn read_elements_at_rest<'py>(&self, array: keyed::ArrayAsked<'py>, of: &Bound<'py, PyAny>) -> keyed::Read<'py> {
+        self.open().map_or(Ok(None), |inner| keyed::read_elements(&inner, &array, of))
+    }
+
     /// The texts that lie where these elements of a file say.
     fn texts<'py>(&self, py: Python<'py>, elements: Vec<u8>, together: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let file = self.file()?;

@@ -2,6 +2,7 @@
 //! its own.
 
 mod chunk_cache;
+pub(crate) mod listed;
 pub(crate) mod resting;
 mod selected;
 mod sieved;

@@ -185,6 +185,9 @@ trait Arrays for [Store File] {
     /// Reads a section of an array of this shape into a memory by this rank alone, if all of it is at rest on this host, few requests
     /// give it, and nothing is unusual; says whether it did. If not, [`Arrays::read_local`] reads it, or says what is wrong. Local.
     fn read_at_rest(&self, name: &str, shape: &[u64], section: &Section, into: &LocalArray) -> bool;
+    /// Reads elements of an array of this shape, by their numbers, into a dense memory, as `read_at_rest` reads a section. Not where
+    /// the user wants to stop. Local.
+    fn read_elements_at_rest(&self, name: &str, shape: &[u64], numbers: &[u64], into: &LocalArray) -> bool;
     /// A request that fails on all ranks, since this one cannot make its call. Collective.
     fn attend_later(&self, what: &str, why: Unready) -> Request;
 }

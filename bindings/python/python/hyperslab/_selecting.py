@@ -168,7 +168,12 @@ def _read_listed(array: Array, selectors: list[Plain | Listed], shape: tuple[int
     starts = np.array(first, np.int64)
     for axis in axes:
         starts = np.add.outer(starts, axis)
-    starts = starts.ravel()
+    starts = np.ascontiguousarray(starts).ravel()
+    if length == 1:
+        about = (array.name, shape, native(array.dtype))
+        gathered: Any = array._group._core.read_elements_at_rest(about, starts)
+        if gathered is not None:
+            return np.asarray(gathered.reshape(extents))
     # What is named several times is read once.
     order: Any = slice(None)
     if not (np.diff(starts) > 0).all():

@@ -52,18 +52,32 @@ impl Resting {
         look: impl FnOnce() -> Option<Sight>,
         find: FindChunks,
     ) -> bool {
-        let Some(sight) = self.sight(name, wanted.names, look) else { return false };
-        let read = self.read_of(&sight, wanted, find).is_some();
-        if !read {
-            self.sights().remove(name);
+        let read = self.sight(name, wanted, look).and_then(|sight| self.read_of(&sight, wanted, find));
+        if read.is_none() {
+            self.forget(name);
         }
-        read
+        read.is_some()
     }
 
-    fn sight(&self, name: &str, names: &dyn Names, look: impl FnOnce() -> Option<Sight>) -> Option<Arc<Sight>> {
+    pub(super) fn forget(&self, name: &str) {
+        self.sights().remove(name);
+    }
+
+    /// How an array is stored, if that fits what is wanted.
+    pub(super) fn sight(
+        &self,
+        name: &str,
+        wanted: &WantedSection,
+        look: impl FnOnce() -> Option<Sight>,
+    ) -> Option<Arc<Sight>> {
+        let fits = |sight: &Arc<Sight>| {
+            let stored = &sight.stored;
+            let same = stored.shape == wanted.shape && stored.element.kind == wanted.into.element.kind;
+            same && stored.numbered.is_none() && stored.texts.is_empty()
+        };
         let known = self.sights().get(name).cloned();
-        if let Some(sight) = known.filter(|sight| sight.is_still_so(names)) {
-            return Some(sight);
+        if let Some(sight) = known.filter(|sight| sight.is_still_so(wanted.names)) {
+            return Some(sight).filter(fits);
         }
         let sight = Arc::new(look()?);
         let mut sights = self.sights();
@@ -71,15 +85,11 @@ impl Resting {
             sights.clear();
         }
         sights.insert(name.into(), sight.clone());
-        Some(sight)
+        Some(sight).filter(fits)
     }
 
     fn read_of(&self, sight: &Sight, wanted: &WantedSection, find: FindChunks) -> Option<()> {
         let (stored, into) = (&sight.stored, wanted.into);
-        let plain = stored.numbered.is_none() && stored.texts.is_empty();
-        if stored.shape != wanted.shape || stored.element.kind != into.element.kind || !plain {
-            return None;
-        }
         let counts = wanted.section.shape();
         let whole = Region::whole(&counts);
         let parts =
@@ -111,10 +121,9 @@ impl Resting {
                 here.push((unit, found));
                 continue;
             }
-            let kept = found.now.filter(|now| now.rests).and_then(|now| self.chunks.get(&found.key(), now.state));
-            match kept {
-                Some(Remembered::Elements(elements)) => parts.copy(&elements, &found, unit)?,
-                _ => missing.push((unit, found)),
+            match self.remembered(&found) {
+                Some(elements) => parts.copy(&elements, &found, unit)?,
+                None => missing.push((unit, found)),
             }
         }
         let decoded = stored.chunk_bytes().unwrap_or(0).saturating_mul(missing.len() as u64);
@@ -137,8 +146,17 @@ impl Resting {
         Some(reads)
     }
 
+    /// The elements of a chunk, if they are remembered and its file is what it was.
+    pub(super) fn remembered(&self, found: &PlacedPart) -> Option<Memory> {
+        let now = found.now.filter(|now| now.rests)?;
+        match self.chunks.get(&found.key(), now.state)? {
+            Remembered::Elements(elements) => Some(elements),
+            Remembered::Index(_) => None,
+        }
+    }
+
     /// Where a unit lies, `None` inside where it was never written.
-    fn find(
+    pub(super) fn find(
         &self,
         sight: &Sight,
         stored: &Stored,
@@ -148,7 +166,7 @@ impl Resting {
         let names = parts.wanted.names;
         let indexed;
         let (stored, now) = match stored.shards() {
-            Some(shards) => match self.index(sight, shards, unit, names)? {
+            Some(shards) => match self.index(sight, shards, &unit.at, names)? {
                 Some((shards, now)) => {
                     indexed = Stored { objects: Objects::Shards(Arc::new(shards)), ..stored.clone() };
                     (&indexed, Some(now))
@@ -175,10 +193,10 @@ impl Resting {
         &self,
         sight: &Sight,
         shards: &Arc<Shards>,
-        unit: &TouchedUnit,
+        at: &[u64],
         names: &dyn Names,
     ) -> Option<Option<(Shards, FileSeen)>> {
-        let (at, _) = shards.shard_of(&unit.at);
+        let (at, _) = shards.shard_of(at);
         let object: Arc<str> = shards.keys.name(&at).into();
         let name: Arc<str> = format!("{}{object}", sight.below).into();
         let key = (name.clone(), u64::MAX);
@@ -205,7 +223,7 @@ impl Resting {
     }
 
     /// The elements of a chunk that is not remembered; `None` inside where it is not there.
-    fn decoded(
+    pub(super) fn decoded(
         &self,
         sight: &Sight,
         stored: &Stored,
@@ -244,7 +262,7 @@ impl Resting {
 
 impl Sight {
     /// How it is stored, with where these units lie.
-    fn with_chunks(&self, units: &[TouchedUnit], find: FindChunks) -> Option<Stored> {
+    pub(super) fn with_chunks(&self, units: &[TouchedUnit], find: FindChunks) -> Option<Stored> {
         let Some(addresses) = &self.addresses else { return Some(self.stored.clone()) };
         let numbers = || units.iter().map(|unit| self.stored.chunk_number(&unit.at));
         let mut known = addresses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -280,7 +298,7 @@ fn contents(file: &dyn FileReader, (first, bytes): Stretch) -> Option<Vec<u8>> {
 }
 
 /// Does work for each, on some more threads where there is more than one; in their order.
-fn in_parallel<T: Sync, R: Send>(each: &[T], hands: u32, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(super) fn in_parallel<T: Sync, R: Send>(each: &[T], hands: u32, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let helpers = (hands as usize).min(each.len().saturating_sub(1));
     if helpers == 0 {
         return each.iter().map(work).collect();

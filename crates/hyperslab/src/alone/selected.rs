@@ -33,7 +33,7 @@ pub(super) struct PlacedPart {
 }
 
 impl PlacedPart {
-    fn first(&self) -> u64 {
+    pub(super) fn first(&self) -> u64 {
         self.stretch.map_or(0, |(first, _)| first)
     }
 

@@ -1,6 +1,8 @@
 //! Reading and writing arrays of a file without waiting for it.
 
 use super::{File, Mode};
+use crate::alone::listed::WantedElements;
+use crate::alone::resting::{FindChunks, Resting};
 use crate::alone::sight::{Sight, WantedSection};
 use crate::comm::Comm;
 use crate::error::Error;
@@ -65,14 +67,34 @@ impl File {
     /// Reads a section of an array of this shape into a memory by this rank alone, if all of it is at rest on this host, few requests
     /// give it, and nothing is unusual; says whether it did. If not, [`File::read_local`] reads it, or says what is wrong. Local.
     pub fn read_at_rest(&self, name: &str, shape: &[u64], section: &Section, into: &LocalArray) -> bool {
+        self.at_rest(name, (shape, section), into, &|resting, wanted, find| {
+            resting.read(&self.paths(&[name])[0], wanted, || self.sight(name), find)
+        })
+    }
+
+    /// Reads elements of an array of this shape, by their numbers, into a dense memory, as [`File::read_at_rest`] reads a section. Not where
+    /// the user wants to stop. Local.
+    pub fn read_elements_at_rest(&self, name: &str, shape: &[u64], numbers: &[u64], into: &LocalArray) -> bool {
+        let elements = WantedElements { numbers, stop: &|| self.comm.line().asks_user() };
+        self.at_rest(name, (shape, &Section::whole(shape)), into, &|resting, wanted, find| {
+            resting.read_elements(&self.paths(&[name])[0], (wanted, &elements), || self.sight(name), find)
+        })
+    }
+
+    fn at_rest(
+        &self,
+        name: &str,
+        (shape, section): (&[u64], &Section),
+        into: &LocalArray,
+        read: &dyn Fn(&Resting, &WantedSection, FindChunks) -> bool,
+    ) -> bool {
         let Some(hands) = self.comm.hands_at_rest().filter(|_| self.mode == Mode::Read) else { return false };
-        let wanted = WantedSection { names: &*self.directory, shape, section, into, hands };
         let sections = Sections::Same(section.clone());
         let find = |sight: &Sight| {
             let number = self.numbers(&[name]).ok()?;
             self.located(vec![sight.stored.clone()], &number, &sections, None).ok()?.pop()
         };
-        self.alone.resting.read(&format!("{}{name}", self.within), &wanted, || self.sight(name), &find)
+        read(&self.alone.resting, &WantedSection { names: &*self.directory, shape, section, into, hands }, &find)
     }
 
     /// How an array of a file that rests is stored.

@@ -6,6 +6,7 @@ use super::nodes::{place, read_array};
 use super::queued::{Destination, QueuedWrite, said};
 use super::stored::stored_to_read;
 use super::{ArrayInfo, ArrayWrite, Store};
+use crate::alone::listed::WantedElements;
 use crate::alone::sight::{Sight, WantedSection};
 use crate::comm::Comm;
 use crate::error::Error;
@@ -101,13 +102,34 @@ impl Store {
     /// Reads a section of an array of this shape into a memory by this rank alone, if all of it is at rest on this host, few requests
     /// give it, and nothing is unusual; says whether it did. If not, [`Store::read_local`] reads it, or says what is wrong. Local.
     pub fn read_at_rest(&self, name: &str, shape: &[u64], section: &Section, into: &LocalArray) -> bool {
+        self.at_rest(name, (shape, section), into, &|wanted, names| {
+            self.alone.resting.read(&self.seen_as(name), wanted, || self.sight(name, names), &|_| None)
+        })
+    }
+
+    /// Reads elements of an array of this shape, by their numbers, into a dense memory, as [`Store::read_at_rest`] reads a section. Not where
+    /// the user wants to stop. Local.
+    pub fn read_elements_at_rest(&self, name: &str, shape: &[u64], numbers: &[u64], into: &LocalArray) -> bool {
+        let elements = WantedElements { numbers, stop: &|| self.comm.line().asks_user() };
+        self.at_rest(name, (shape, &Section::whole(shape)), into, &|wanted, names| {
+            let look = || self.sight(name, names);
+            self.alone.resting.read_elements(&self.seen_as(name), (wanted, &elements), look, &|_| None)
+        })
+    }
+
+    fn at_rest(
+        &self,
+        name: &str,
+        (shape, section): (&[u64], &Section),
+        into: &LocalArray,
+        read: &dyn Fn(&WantedSection, &dyn Names) -> bool,
+    ) -> bool {
         let Some(hands) = self.comm.hands_at_rest() else { return false };
         if self.staged.is_some() || self.check_settled(name).is_err() {
             return false;
         }
         let names = self.directory();
-        let wanted = WantedSection { names: &*names, shape, section, into, hands };
-        self.alone.resting.read(&self.seen_as(name), &wanted, || self.sight(name, &*names), &|_| None)
+        read(&WantedSection { names: &*names, shape, section, into, hands }, &*names)
     }
 
     /// How an array is stored whose metadata rest.
