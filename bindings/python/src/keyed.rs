@@ -73,6 +73,10 @@ impl Keyed {
             keyed.add(key, shape, 1)?;
             return keyed.completed(shape);
         };
+        let dots = key.py().Ellipsis();
+        if parts.iter_borrowed().filter(|part| part.is(&dots)).nth(1).is_some() {
+            return None;
+        }
         for part in parts.iter_borrowed() {
             keyed.add(&part, shape, parts.len())?;
         }

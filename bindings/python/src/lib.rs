@@ -11,6 +11,7 @@ mod attributes;
 mod calibration;
 mod comm;
 mod context;
+mod described;
 mod ending;
 mod errors;
 mod explaining;

@@ -4,6 +4,7 @@ use crate::any_target::AnyTarget;
 use crate::arrays::{Local, element, locals};
 use crate::attributes::{RawAttributes, attributes_of, told};
 use crate::comm::{Comm, Report, Request};
+use crate::described::{RawInfo, raw_info};
 use crate::ending::{SharedTarget, opened};
 use crate::errors::{RawUnready, raise, raise_alone};
 use crate::interrupts::{call, call_with, later, unless_of_a_handler, waiting};
@@ -14,8 +15,8 @@ use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords};
 use crate::plain::{Plain, PlainOpening};
 use hyperslab::binding::Arrays;
 use hyperslab::{
-    ArrayWrite, AttributeEdit, Contents, ElementType, Error, File, FileArray, Hdf5Options, Info, Mode, NetcdfOptions,
-    NetcdfVersion, Order, ReadOptions, Store, WriteOptions,
+    ArrayWrite, AttributeEdit, Contents, Error, File, FileArray, Hdf5Options, Mode, NetcdfOptions, NetcdfVersion,
+    Order, ReadOptions, Store, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -139,18 +140,6 @@ impl Target {
         let inner = self.open()?;
         call_with(py, || run(inner.arrays()), raise_alone)
     }
-}
-
-/// Type, shape, chunks, shards if there are any, dimension names, attributes; fill value and codecs as JSON.
-type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<u64>>, Option<Vec<Option<String>>>, Py<PyBytes>, String, String);
-
-fn raw_info(py: Python<'_>, info: Info) -> RawInfo {
-    let Info { shape, element, chunks, shards, dimension_names, attributes, fill_value, codecs } = info;
-    // Of Zarr arrays nobody asks for a byte order.
-    let plain = element == ElementType::native(element.kind) && !element.kind.is_opaque();
-    let kind = if plain { element.kind.numpy_code().into() } else { element.numpy() };
-    let attributes = told(py, &attributes).unbind();
-    (kind, shape, chunks, shards, dimension_names, attributes, fill_value.to_string(), codecs.to_string())
 }
 
 /// Name, shape and NumPy type of an array of a file.
@@ -278,14 +267,16 @@ impl Target {
         self.with_local(py, |target| target.read_local(name, options)).map(|(_, report)| Report(report))
     }
 
-    /// Reads what a key selects of an array of this shape and type by this rank alone, if all that needs is at rest; else `None`.
-    fn read_at_rest<'py>(&self, array: keyed::ArrayAsked<'py>, key: &Bound<'py, PyAny>) -> keyed::Read<'py> {
-        self.open().map_or(Ok(None), |inner| keyed::read(&inner, &array, key))
-    }
-
-    /// Reads elements of an array of this shape and type by their numbers in the same way.
-    fn read_elements_at_rest<'py>(&self, array: keyed::ArrayAsked<'py>, of: &Bound<'py, PyAny>) -> keyed::Read<'py> {
-        self.open().map_or(Ok(None), |inner| keyed::read_elements(&inner, &array, of))
+    /// Reads what a key selects of an array of this shape and type, or elements by their numbers, by this rank alone, if all that
+    /// needs is at rest; else `None`.
+    fn read_at_rest<'py>(
+        &self,
+        array: keyed::ArrayAsked<'py>,
+        key: &Bound<'py, PyAny>,
+        listed: bool,
+    ) -> keyed::Read<'py> {
+        let read = if listed { keyed::read_elements } else { keyed::read };
+        self.open().map_or(Ok(None), |inner| read(&inner, &array, key))
     }
 
     /// The texts that lie where these elements of a file say.

@@ -49,13 +49,18 @@ pub trait ShardIndex {
     fn stretches(&self, index: &[u8], first: u64, object: &str) -> Result<Vec<Stretch>, CodecError>;
 }
 
-/// Why a chunk could not be encoded or decoded: the whole message, with its hint, if it has one, as its last line.
+/// Why a chunk could not be encoded or decoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CodecError(pub String);
+pub struct CodecError {
+    /// The whole message, with its hint, if it has one, as its last line.
+    pub text: String,
+    /// Whether what is stored is at fault, and not the want of memory.
+    pub is_damage: bool,
+}
 
 impl fmt::Display for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 

@@ -41,7 +41,7 @@ pub fn gather((from, from_at): (&Memory, &[u32]), (to, to_at): (&Memory, &[u32])
 unsafe fn each<T: Copy>(from: *const u8, from_at: &[u32], to: *mut u8, to_at: &[u32]) {
     let (from, to) = (from.cast::<T>(), to.cast::<T>());
     for (&a, &b) in from_at.iter().zip(to_at) {
-        // SAFETY: as the caller has promised; memories need not be aligned.
+        // SAFETY: as the caller has promised; memories may lie at any address.
         unsafe { to.add(b as usize).write_unaligned(from.add(a as usize).read_unaligned()) }
     }
 }

@@ -171,7 +171,7 @@ def _read_listed(array: Array, selectors: list[Plain | Listed], shape: tuple[int
     starts = np.ascontiguousarray(starts).ravel()
     if length == 1:
         about = (array.name, shape, native(array.dtype))
-        gathered: Any = array._group._core.read_elements_at_rest(about, starts)
+        gathered: Any = array._group._core.read_at_rest(about, starts, listed=True)
         if gathered is not None:
             return np.asarray(gathered.reshape(extents))
     # What is named several times is read once.

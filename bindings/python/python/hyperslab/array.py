@@ -292,7 +292,7 @@ class Array:
         chunk is read once.
         """
         info = self._look()
-        found = self._group._core.read_at_rest((self._name, info.shape, native(info.dtype)), key)
+        found = self._group._core.read_at_rest((self._name, info.shape, native(info.dtype)), key, listed=False)
         return read_selected(self, key) if found is None else found
 
     @property

@@ -113,7 +113,7 @@ pub(super) fn compresses(chain: &[BytesCodec]) -> bool {
 }
 
 pub(super) fn told(error: Error) -> CodecError {
-    CodecError(error.to_string())
+    CodecError { text: error.to_string(), is_damage: !error.is_invalid() }
 }
 
 impl Codecs {

@@ -24,7 +24,7 @@ pub(crate) struct WantedElements<'a> {
 }
 
 /// Elements by the units in which they lie.
-struct Sorted {
+struct SortedElements {
     /// Coordinates of each unit, and which of the elements lie in it.
     units: Vec<(Vec<u64>, Range<usize>)>,
     /// Where each lies in its unit, and where it shall lie, in elements.
@@ -33,7 +33,7 @@ struct Sorted {
 }
 
 /// Units of an array: of one that is not in chunks, stretches of it as if it had one dimension.
-struct Grid<'a> {
+struct UnitGrid<'a> {
     shape: &'a [u64],
     unit: Vec<u64>,
     counts: Vec<u64>,
@@ -41,8 +41,8 @@ struct Grid<'a> {
     strides: Vec<u64>,
 }
 
-impl<'a> Grid<'a> {
-    fn new(shape: &'a [u64], unit: Vec<u64>, order: &[usize]) -> Option<Grid<'a>> {
+impl<'a> UnitGrid<'a> {
+    fn new(shape: &'a [u64], unit: Vec<u64>, order: &[usize]) -> Option<UnitGrid<'a>> {
         let mut strides = vec![0; unit.len()];
         let mut elements: u64 = 1;
         for &d in order.iter().rev() {
@@ -51,7 +51,7 @@ impl<'a> Grid<'a> {
         }
         u32::try_from(elements).ok()?;
         let counts = shape.iter().zip(&unit).map(|(extent, unit)| extent.div_ceil(*unit)).collect();
-        Some(Grid { shape, unit, counts, strides })
+        Some(UnitGrid { shape, unit, counts, strides })
     }
 
     /// The number of the unit in which an element lies, and where in it.
@@ -77,7 +77,7 @@ impl<'a> Grid<'a> {
     }
 
     /// Sorts elements by their units; nothing where one lies outside.
-    fn sorted(&self, numbers: &[u64]) -> Option<Sorted> {
+    fn sorted(&self, numbers: &[u64]) -> Option<SortedElements> {
         let total = self.shape.iter().try_fold(1_u64, |total, extent| total.checked_mul(*extent))?;
         if numbers.iter().any(|number| *number >= total) || u32::try_from(numbers.len()).is_err() {
             return None;
@@ -90,7 +90,7 @@ impl<'a> Grid<'a> {
             units.push((self.coordinates(places[each[0] as usize].0), first..first + each.len()));
             first += each.len();
         }
-        Some(Sorted { units, from_at, to_at })
+        Some(SortedElements { units, from_at, to_at })
     }
 }
 
@@ -137,9 +137,9 @@ impl Resting {
         let (bytes, count) = (stored.element.bytes(), elements.numbers.len() as u64);
         let flat = [stored.shape.iter().product::<u64>()];
         let grid = match stored.chunk() {
-            Some(chunk) => Grid::new(&stored.shape, chunk.to_vec(), stored.order())?,
+            Some(chunk) => UnitGrid::new(&stored.shape, chunk.to_vec(), stored.order())?,
             None if stored.strides == Strides::row_major(stored.shape.len()) => {
-                Grid::new(&flat, vec![(STRETCH_BYTES / bytes).max(1)], &[0])?
+                UnitGrid::new(&flat, vec![(STRETCH_BYTES / bytes).max(1)], &[0])?
             }
             None => return None,
         };
@@ -175,7 +175,7 @@ impl Resting {
                 Nest { a: 0, b: 0, loops: [Loop { count, a: bytes as i64, b: bytes as i64 }].into_iter().collect() };
             copy(&all, &into.memory, stored.element, &into.memory, into.element).ok()?;
         }
-        (sight.file.is_some() || sight.is_still_so(wanted.names)).then_some(())
+        sight.was_so_all_along(wanted.names).then_some(())
     }
 
     fn gather_unit(
@@ -264,7 +264,7 @@ mod tests {
             random.shuffle(&mut order);
             let total: u64 = shape.iter().product();
             let numbers: Vec<u64> = (0..random.usize(1..50)).map(|_| random.u64(0..total)).collect();
-            let sorted = Grid::new(&shape, unit.clone(), &order).unwrap().sorted(&numbers).unwrap();
+            let sorted = UnitGrid::new(&shape, unit.clone(), &order).unwrap().sorted(&numbers).unwrap();
             let mut seen = vec![false; numbers.len()];
             for (at, range) in &sorted.units {
                 for i in range.clone() {
@@ -280,7 +280,7 @@ mod tests {
                 }
             }
             assert!(seen.iter().all(|seen| *seen));
-            assert!(Grid::new(&shape, unit, &order).unwrap().sorted(&[total]).is_none(), "it lies outside");
+            assert!(UnitGrid::new(&shape, unit, &order).unwrap().sorted(&[total]).is_none(), "it lies outside");
         }
     }
 }

@@ -97,8 +97,7 @@ impl Resting {
         let units = parts.units(stored)?;
         let stored = sight.with_chunks(&units, find)?;
         let reads = self.read_units(sight, &stored, &parts, &units)?;
-        // A file that holds all was opened once, and is read whatever its name means by now.
-        (reads == 0 || sight.file.is_some() || sight.is_still_so(wanted.names)).then_some(())
+        (reads == 0 || sight.was_so_all_along(wanted.names)).then_some(())
     }
 
     /// Reads units; gives how many were not remembered.

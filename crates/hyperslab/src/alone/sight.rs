@@ -32,6 +32,17 @@ pub(crate) struct WantedSection<'a> {
 }
 
 impl Sight {
+    /// Whether what was read between two looks is of one state: of the array whose metadata were seen, and of chunks that lay where
+    /// a table said. Elements that lie where they always do may change meanwhile. A file that holds all was opened once, and is
+    /// read whatever its name means by now.
+    pub(super) fn was_so_all_along(&self, names: &dyn Names) -> bool {
+        match &self.file {
+            Some(file) if self.addresses.is_some() => file.seen().is_ok_and(|now| now.state == self.witness.1),
+            Some(_) => true,
+            None => self.is_still_so(names),
+        }
+    }
+
     /// Whether it has not changed.
     pub(super) fn is_still_so(&self, names: &dyn Names) -> bool {
         let (name, state) = &self.witness;

@@ -99,8 +99,10 @@ impl File {
 
     /// How an array of a file that rests is stored.
     fn sight(&self, name: &str) -> Option<Sight> {
-        let (before, file) = self.directory.reader(self.object()).ok()??;
-        if !before.rests || !self.directory.is_at_hand() || !self.attempts.is_still_there().ok()? {
+        // A file far away is not asked for: it may not answer.
+        let (before, file) =
+            if self.directory.is_at_hand() { self.directory.reader(self.object()).ok()?? } else { return None };
+        if !before.rests || !self.attempts.is_still_there().ok()? {
             return None;
         }
         let number = self.numbers(&[name]).ok()?[0];

@@ -134,6 +134,10 @@ impl Store {
 
     /// How an array is stored whose metadata rest.
     fn sight(&self, name: &str, names: &dyn Names) -> Option<Sight> {
+        // What is far away is not asked for: it may not answer.
+        if !names.is_at_hand() {
+            return None;
+        }
         let at = place(&self.base(), name);
         let below = if at.is_empty() { at } else { format!("{at}/") };
         let witness = |key: &str| {
@@ -141,7 +145,7 @@ impl Store {
             let seen = names.seen(&witness).ok()??;
             seen.rests.then_some((witness, seen.state))
         };
-        let witness = witness(METADATA_KEY).or_else(|| witness(v2::ARRAY_KEY)).filter(|_| names.is_at_hand())?;
+        let witness = witness(METADATA_KEY).or_else(|| witness(v2::ARRAY_KEY))?;
         let (metadata, node) = self.found(name).ok()?;
         let of_v2 = witness.0.ends_with(v2::ARRAY_KEY);
         (node.is_v2 == of_v2).then(|| Sight {

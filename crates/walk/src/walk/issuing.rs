@@ -129,5 +129,5 @@ pub(super) fn filling(region: Region, memory: Memory, view: Arc<View>, value: Ar
 }
 
 fn coding(error: CodecError) -> Fault {
-    Fault::said_by(FaultKind::Corrupt, error)
+    Fault::said_by(if error.is_damage { FaultKind::Corrupt } else { FaultKind::Invalid }, error)
 }

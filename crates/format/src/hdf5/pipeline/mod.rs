@@ -313,7 +313,7 @@ impl Codec for Pipeline {
 }
 
 fn told(error: Error) -> CodecError {
-    CodecError(error.to_string())
+    CodecError { text: error.to_string(), is_damage: !error.is_invalid() }
 }
 
 /// What zlib made its bytes of, which are at most `bound`. They are decoded where they stay if they claim no more than is likely.

@@ -105,5 +105,5 @@ fn damage_is_found_and_bounded() {
     let checked = Pipeline::of(&[filter(3, &[])], "d").unwrap();
     let mut stored = checked.encode(&plain, "c").unwrap();
     stored[5] ^= 1;
-    assert!(checked.decode(&stored, 3000, "c").unwrap_err().0.contains("fletcher32"));
+    assert!(checked.decode(&stored, 3000, "c").unwrap_err().text.contains("fletcher32"));
 }
