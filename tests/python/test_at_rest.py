@@ -18,11 +18,15 @@ import numpy as np
 import pytest
 import zarr
 from hyperslab._selecting import read_selected
+from hyperslab.bench._launch import file_system
 
 SHAPE = (13, 17, 11)
 SEED = 20261130
 #: After so long a file rests [s].
 REST = 0.08
+
+#: File systems of which it is known that they lie on this host; on others, all goes the long way.
+OF_THIS_HOST = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs"}
 
 Made = tuple[Any, np.ndarray[Any, Any]]
 
@@ -104,6 +108,11 @@ def by_zarr_v2(path: Path) -> Made:
     return hs.open(path, comm=None)["a"], array[...]
 
 
+def rests_here(path: Path) -> bool:
+    """Whether files there can be known to rest."""
+    return file_system(path) in OF_THIS_HOST
+
+
 def at_rest(array: Any, key: Any) -> Any:
     """What is read in a few requests; `None` where it is not."""
     return array._group._core.read_at_rest((array.name, array.shape, array.dtype.newbyteorder("=")), key, listed=False)
@@ -146,7 +155,7 @@ def test_what_is_read_at_rest_is_what_is_read_in_any_other_way(kind: str, tmp_pa
         assert type(found) is type(other), key
         taken += at_rest(array, key) is not None
     # The others select nothing.
-    assert taken > 200
+    assert taken > 200 if rests_here(tmp_path) else taken == 0
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -170,17 +179,17 @@ def test_elements_of_lists_are_read_in_a_few_requests(kind: str, tmp_path: Path)
             assert agree(found, expected.reshape(-1)[numbers])
         assert array._group._core.read_at_rest(about, numbers + expected.size, listed=True) is None
     # Records of classic files, and other orders than NumPy's in one stretch, go another way.
-    assert taken == (0 if kind in ("netcdf", "raw") else 6)
+    assert taken == (6 if rests_here(tmp_path) and kind not in ("netcdf", "raw") else 0)
 
 
 def test_an_interrupt_ends_the_reading_of_a_long_list(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        file.create_dataset("a", (1 << 26,), "f8", chunks=(1 << 16,), compression="gzip")[:] = 1.5
+        file.create_dataset("a", (1 << 24,), "f8", chunks=(1 << 16,), compression="gzip")[:] = 1.5
     program = """
 import os, signal, sys, threading, time, numpy as np, hyperslab as hs
 array = hs.open(sys.argv[1], comm=None)["a"]
 time.sleep(0.1)
-numbers = np.arange(0, 1 << 26, 16)
+numbers = np.arange(0, 1 << 24, 4)
 threading.Timer(0.15, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     while True:
@@ -294,7 +303,7 @@ def test_nothing_old_is_given_of_what_h5py_changes(options: dict[str, Any], tmp_
     for number in range(8):
         array[random.integers(13)]
         time.sleep(REST)
-        assert at_rest(array, 0) is not None
+        assert (at_rest(array, 0) is not None) == rests_here(tmp_path)
         array[...]
         environment = os.environ | {"HDF5_USE_FILE_LOCKING": "FALSE"}
         command = [sys.executable, "-c", CHANGE, str(path), str(number), ("keep", "no")[number % 2]]
@@ -310,7 +319,7 @@ def test_nothing_old_is_given_of_what_h5py_changes(options: dict[str, Any], tmp_
 def test_a_file_that_was_replaced_is_named(tmp_path: Path) -> None:
     array, _ = ours(tmp_path / "a.h5")
     time.sleep(REST)
-    assert at_rest(array, 0) is not None
+    assert (at_rest(array, 0) is not None) == rests_here(tmp_path)
     ours(tmp_path / "b.h5")
     (tmp_path / "b.h5").rename(tmp_path / "a.h5")
     time.sleep(REST)
@@ -359,7 +368,7 @@ def test_what_a_request_writes_is_not_read_behind_its_back(tmp_path: Path) -> No
     with hs.open(tmp_path / "a.zarr", "w", comm=None) as store:
         store.write("a", values(), chunks=(4, 5, 6))
         time.sleep(REST)
-        assert at_rest(store["a"], 0) is not None
+        assert (at_rest(store["a"], 0) is not None) == rests_here(tmp_path)
         request = store.iwrite("a", np.zeros(SHAPE), section=...)
         assert at_rest(store["a"], 0) is None or request.test()
         request.wait()
