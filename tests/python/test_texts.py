@@ -350,3 +350,18 @@ def test_a_damaged_heap_is_an_error_on_all_ranks(tmp_path: Path) -> None:
 @pytest.mark.mpi
 def test_texts_by_processes(tmp_path: Path) -> None:
     assert "texts are right" in run_ranks(3, "texts", tmp_path)
+
+
+def test_one_long_text_that_many_elements_name_takes_no_memory(tmp_path: Path) -> None:
+    """Libraries give each element a text of its own; memory stays within the length of the file."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        made = file.create_dataset("a", data=["x" * 60_000] + ["y"] * 999, dtype=h5py.string_dtype())
+        first = made.id.get_offset()
+    content = bytearray(path.read_bytes())
+    content[first : first + 16_000] = content[first : first + 16] * 1000
+    path.write_bytes(content)
+    with hs.open(path, comm=None) as file:
+        assert file["a"][:1].tolist() == [b"x" * 60_000]
+        with pytest.raises(hs.CorruptError, match="as long as the file"):
+            file["a"][:]

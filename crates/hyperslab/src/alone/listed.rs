@@ -1,15 +1,15 @@
 //! Elements of an array that a list names, in any order: each chunk is read and decoded once, and its elements go right to where
 //! they shall lie.
 
-use super::resting::{FindChunks, Resting, in_parallel};
+use super::resting::{FindChunks, Resting, contents, in_parallel};
 use super::selected::{PlacedPart, SelectedParts, TouchedUnit};
 use super::sight::{Sight, WantedSection};
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::stored::{Stored, Strides};
 use hyperslab_layout::{Loop, Nest, Region, View};
 use hyperslab_pack::{Memory, copy, gather};
 use hyperslab_world::FileReader;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What counts as a unit of an array that is not in chunks \[B\].
 const STRETCH_BYTES: u64 = 1 << 20;
@@ -78,7 +78,7 @@ impl<'a> UnitGrid<'a> {
 
     /// Sorts elements by their units; nothing where one lies outside.
     fn sorted(&self, numbers: &[u64]) -> Option<SortedElements> {
-        let total = self.shape.iter().try_fold(1_u64, |total, extent| total.checked_mul(*extent))?;
+        let total = volume(self.shape)?;
         if numbers.iter().any(|number| *number >= total) || u32::try_from(numbers.len()).is_err() {
             return None;
         }
@@ -125,20 +125,17 @@ impl Resting {
         look: impl FnOnce() -> Option<Sight>,
         find: FindChunks,
     ) -> bool {
-        let read = self.sight(name, wanted, look).and_then(|sight| self.gather(&sight, wanted, elements, find));
-        if read.is_none() {
-            self.forget(name);
-        }
-        read.is_some()
+        self.sight(name, wanted, look).is_some_and(|sight| self.gather(&sight, wanted, elements, find).is_some())
     }
 
     fn gather(&self, sight: &Sight, wanted: &WantedSection, elements: &WantedElements, find: FindChunks) -> Option<()> {
         let (stored, into) = (&sight.stored, wanted.into);
         let (bytes, count) = (stored.element.bytes(), elements.numbers.len() as u64);
-        let flat = [stored.shape.iter().product::<u64>()];
+        let flat;
         let grid = match stored.chunk() {
             Some(chunk) => UnitGrid::new(&stored.shape, chunk.to_vec(), stored.order())?,
             None if stored.strides == Strides::row_major(stored.shape.len()) => {
+                flat = [volume(&stored.shape)?];
                 UnitGrid::new(&flat, vec![(STRETCH_BYTES / bytes).max(1)], &[0])?
             }
             None => return None,
@@ -156,12 +153,10 @@ impl Resting {
         };
         let units: Vec<TouchedUnit> = sorted.units.iter().map(|(at, _)| unit(at)).collect();
         let located = if chunks { sight.with_chunks(&units, find)? } else { stored.clone() };
-        let stopped = AtomicBool::new(false);
         let jobs: Vec<_> = units.iter().zip(&sorted.units).map(|(unit, (_, range))| (unit, range.clone())).collect();
         // Some at a time, between which the user may want to stop.
         for some in jobs.chunks(2 * (wanted.hands as usize + 1)) {
-            stopped.fetch_or((elements.stop)(), Ordering::Relaxed);
-            if stopped.load(Ordering::Relaxed) {
+            if (elements.stop)() {
                 return None;
             }
             let done = in_parallel(some, wanted.hands, |(unit, range)| {
@@ -238,13 +233,13 @@ fn read_apart(
     let all = (high - low) * bytes;
     if all / from_at.len() as u64 > APART_BYTES {
         for (&from, &to_at) in from_at.iter().zip(to_at) {
-            let read = file.read_into(first + u64::from(from) * bytes, to, u64::from(to_at) * bytes, bytes).ok()?;
+            let at = first.checked_add(u64::from(from) * bytes)?;
+            let read = file.read_into(at, to, u64::from(to_at) * bytes, bytes).ok()?;
             (read == bytes).then_some(())?;
         }
         return Some(());
     }
-    let between = Memory::for_vec(all).ok()?;
-    (file.read_into(first + low * bytes, &between, 0, all).ok()? == all).then_some(())?;
+    let between = Memory::from_vec(contents(file, (first.checked_add(low * bytes)?, all))?);
     let from_here: Vec<u32> = from_at.iter().map(|at| at - low as u32).collect();
     gather((&between, &from_here), (to, to_at), bytes).ok()
 }

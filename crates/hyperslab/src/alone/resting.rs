@@ -52,15 +52,7 @@ impl Resting {
         look: impl FnOnce() -> Option<Sight>,
         find: FindChunks,
     ) -> bool {
-        let read = self.sight(name, wanted, look).and_then(|sight| self.read_of(&sight, wanted, find));
-        if read.is_none() {
-            self.forget(name);
-        }
-        read.is_some()
-    }
-
-    pub(super) fn forget(&self, name: &str) {
-        self.sights().remove(name);
+        self.sight(name, wanted, look).is_some_and(|sight| self.read_of(&sight, wanted, find).is_some())
     }
 
     /// How an array is stored, if that fits what is wanted.
@@ -242,8 +234,8 @@ impl Resting {
             },
         };
         let (first, bytes) = found.stretch.unwrap_or((0, before.state.bytes));
+        let plain = stored.chunk_bytes().filter(|plain| *plain <= DECODED_BYTES)?;
         let content = contents(file, (first, bytes))?;
-        let plain = stored.chunk_bytes()?;
         let elements = match stored.codec_at(&unit.at) {
             Some(codec) => codec.decode(&content, plain, &found.name).ok()?,
             None => verified(content, &found.name).ok()?,
@@ -286,9 +278,9 @@ impl Sight {
 /// Most addresses of chunks that are remembered of an array.
 const ADDRESSES_MAX: usize = 1 << 16;
 
-/// All of these bytes of a file.
-fn contents(file: &dyn FileReader, (first, bytes): Stretch) -> Option<Vec<u8>> {
-    // What metadata say may be nonsense.
+/// All of these bytes of a file, if they are not too many.
+pub(super) fn contents(file: &dyn FileReader, (first, bytes): Stretch) -> Option<Vec<u8>> {
+    // What metadata say may be nonsense, and what is read to pick from takes memory.
     if bytes > DECODED_BYTES {
         return None;
     }

@@ -139,7 +139,7 @@ fn touched(start: u64, step: u64, count: u64, extent: u64) -> Option<Vec<(u64, (
     let mut number = 0;
     while number < count {
         let at = (start + number * step) / extent;
-        let behind = ((at + 1) * extent - start).div_ceil(step).min(count);
+        let behind = ((at + 1).saturating_mul(extent) - start).div_ceil(step).min(count);
         found.push((at, (number, behind)));
         if found.len() as u64 > UNITS_MAX {
             return None;

@@ -81,6 +81,8 @@ impl File {
             [] => Ok(Vec::new()),
             elements => texts_in(&*self.directory, &self.name, elements).map_err(|fault| fault.context(&what)),
         };
+        // They are read by name, after the elements.
+        let found = found.and_then(|texts| self.attempts.check_still_there().map(|()| texts));
         if together {
             let fault = found.as_ref().err().cloned();
             self.comm.agree(Question::opening(what, Vec::new(), fault), || Ok(Vec::new()))?;

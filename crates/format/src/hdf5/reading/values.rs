@@ -42,8 +42,18 @@ impl Hdf5File {
     pub fn texts(&self, source: &dyn MetadataSource, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let fetcher = Fetcher::new(source, self.widths, Context::new("read texts of HDF5 file", self.name()));
         let each = elements.chunks_exact(Datatype::VariableText { utf8: true }.bytes() as usize);
-        let text = |element| heap_global::value(&fetcher, &mut fetcher.fields(element, "element"), 1);
-        each.map(|element| text(element).map(before_zero)).collect()
+        let (mut texts, mut bytes) = (Vec::with_capacity(each.len()), 0);
+        for element in each {
+            let text = heap_global::value(&fetcher, &mut fetcher.fields(element, "element"), 1).map(before_zero)?;
+            bytes += text.len() as u64;
+            // Each element has a text of its own; where many name one long text, memory would grow far beyond the file.
+            if bytes > self.end() {
+                let most = format!("texts of at most {} B together, as long as the file", self.end());
+                return Err(fetcher.context.corrupt(most, "more, which several elements share"));
+            }
+            texts.push(text);
+        }
+        Ok(texts)
     }
 }
 
