@@ -340,7 +340,11 @@ def netcdf_files(folder: Path) -> Iterator[Case]:
     yield "a step", lambda: file.step("a")
     yield "consolidate", lambda: file.consolidate()
     yield "an option of Zarr", lambda: file.write("b", RHO, chunks=(2, 2))
-    yield "a new array in a file that is there", lambda: file.write("b", RHO)
+    yield (
+        "a new array with another length of a dimension",
+        lambda: file.write("b", np.zeros((1, 7)), dimension_names=file["rho"].dimension_names),
+    )
+    yield "a section of an array that does not grow", lambda: file.write("fixed", np.zeros(3), section=9)
     yield "an array that is not there", lambda: file.read("u")
     yield "append to an array that does not grow", lambda: file.append("fixed", RHO)
     yield "append another shape", lambda: file.append("rho", np.zeros((1, 4)))

@@ -44,6 +44,8 @@ class Variable:
     attributes: dict[str, Any]
     fill: Any
     grows: bool
+    #: How many rows the opening has seen or written, behind which it appends.
+    rows: int = 0
 
 
 @dataclass
@@ -58,6 +60,26 @@ class Model:
     def growing(self) -> list[Variable]:
         """Those with the unlimited dimension."""
         return [variable for variable in self.variables.values() if variable.grows]
+
+    def opens(self) -> None:
+        """Another opening has seen all records."""
+        for each in self.growing:
+            each.rows = len(each.values)
+
+    def lengthens(self, records: int) -> None:
+        """What is new of the variables that grow is fill values."""
+        for each in self.growing:
+            new = np.full(
+                (max(records - len(each.values), 0), *each.values.shape[1:]), fill_of(each), each.values.dtype
+            )
+            each.values = np.concatenate([each.values, new])
+
+    def adds(self, variables: list[Variable]) -> None:
+        """New variables, of which each has as many records as the longest."""
+        for each in variables:
+            each.rows = len(each.values) if each.grows else 0
+            self.variables[each.name] = each
+        self.lengthens(max((len(each.values) for each in self.growing), default=0))
 
 
 def some_attributes(random: Random) -> dict[str, Any]:
@@ -93,8 +115,10 @@ def some_model(random: Random) -> tuple[Model, list[list[Variable]]]:
     growing = int(random.integers(0, 4))
     if growing or not calls:
         records, first = int(random.integers(0, 4)), sum(map(len, calls))
-        # Some fixed ones in the same call.
-        kinds = [records] * max(growing, 1) + [None] * int(random.integers(0, 2))
+        # Some fixed ones in the same call; and others may have more or fewer records.
+        uneven = random.random() < 0.3
+        kinds: list[int | None] = [int(random.integers(0, 4)) if uneven else records for _ in range(max(growing, 1))]
+        kinds += [None] * int(random.integers(0, 2))
         calls.append([some_variable(random, model, first + i, records=each) for i, each in enumerate(kinds)])
     return model, calls
 
@@ -144,18 +168,36 @@ class Program:
         file.write(said, dists, halo=halo, fill_value=option)
 
     def append(self, file: Any, model: Model) -> None:
-        """Some records of some variables; the others get fill values."""
+        """Some records of some variables, behind what the opening knows of each; the others get fill values."""
         by = int(self.random.integers(1, 3))
         named = [each for each in model.growing if self.random.random() < 0.8] or model.growing[:1]
+        model.lengthens(max(each.rows + by for each in named))
         new: dict[str, NDArray[Any]] = {}
-        for each in model.growing:
-            shape = (by, *each.values.shape[1:])
-            values = np.full(shape, fill_of(each), each.values.dtype)
-            if each in named:
-                values = new[each.name] = some_values(self.random, shape, each.values.dtype.str, any_bits=True)
-            each.values = np.concatenate([each.values, values])
+        for each in named:
+            kind = each.values.dtype.str
+            new[each.name] = some_values(self.random, (by, *each.values.shape[1:]), kind, any_bits=True)
+            each.values[each.rows : each.rows + by] = new[each.name]
+            each.rows += by
         locals_, dists, halo = self.parts(new)
         file.append(locals_, dists, halo=halo)
+
+    def write_behind(self, file: Any, model: Model) -> None:
+        """Rows of a variable behind its last one."""
+        each = model.growing[int(self.random.integers(len(model.growing)))]
+        first = len(each.values) + int(self.random.integers(0, 3))
+        by = int(self.random.integers(1, 3))
+        model.lengthens(first + by)
+        new = some_values(self.random, (by, *each.values.shape[1:]), each.values.dtype.str, any_bits=True)
+        each.values[first:] = new
+        each.rows = first + by
+        locals_, dists, halo = self.parts({each.name: new})
+        file.write(each.name, locals_[each.name], dists[each.name], section=np.s_[first : first + by], halo=halo)
+
+    def change(self, file: Any, model: Model) -> None:
+        """Some appends, rows behind the last and sections."""
+        for _ in range(int(self.random.integers(0, 3))):
+            way = int(self.random.integers(4)) if model.growing else 0
+            (self.update, self.append, self.append, self.write_behind)[way](file, model)
 
     def update(self, file: Any, model: Model) -> None:
         """A section of a variable, from another type in memory."""
@@ -233,19 +275,31 @@ def ours(comm: Any, path: Path, random: Random) -> None:
     if not any(each.grows for call in calls for each in call):
         del given["unlimited"]
     with hs.open(path, "w", comm=comm, durable=False, **given) as file:
+        shown = False
         for call in calls:
-            model.variables.update({each.name: each for each in call})
-            program.write_new(file, call)
-        for _ in range(int(random.integers(0, 3)) if model.growing else 0):
-            program.append(file, model)
+            # One after another, and what was written before changes and grows.
+            parts = [call] if random.random() < 0.5 else [[each] for each in call]
+            for part in parts:
+                program.write_new(file, part)
+                model.adds(part)
+                if random.random() < 0.3:
+                    program.change(file, model)
+                if random.random() < 0.1:
+                    file.flush()
+                    shown = True
+        program.change(file, model)
         if comm.rank == 0:
-            assert not path.exists(), "a new file is visible when it is closed"
+            assert shown == path.exists(), "a new file is visible when it is closed or flushed"
     for _ in range(int(random.integers(1, 3))):
+        model.opens()
         with hs.open(path, "r+", comm=comm, durable=False, format="netcdf3") as file:
-            for _ in range(int(random.integers(0, 3)) if model.growing else 0):
-                program.append(file, model)
-            for _ in range(int(random.integers(0, 3))):
-                program.update(file, model)
+            program.change(file, model)
+            if random.random() < 0.5:
+                records = int(random.integers(0, 6)) if model.growing else None
+                new = [some_variable(random, model, len(model.variables), records=records)]
+                program.write_new(file, new)
+                model.adds(new)
+                program.change(file, model)
             program.check(file, model)
     with hs.open(path, comm=comm, format="netcdf3") as file:
         program.check(file, model)
@@ -287,7 +341,7 @@ def theirs(comm: Any, path: Path, random: Random) -> None:
     model, calls = some_model(random)
     tool = str(random.choice(["netCDF4", "scipy"]))
     model.version = model.version or "NETCDF3_64BIT_OFFSET"
-    model.variables = {each.name: each for call in calls for each in call}
+    model.adds([each for call in calls for each in call])
     if any(not each.values.size or not each.values.ndim for each in model.variables.values()):
         # SciPy's files without records have no number of them, and variables without dimensions lie in others.
         tool = "netCDF4"
@@ -309,9 +363,13 @@ def theirs(comm: Any, path: Path, random: Random) -> None:
         write_by_other(path, model, tool)
     with hs.open(path, comm=comm, format="netcdf3") as file:
         program.check(file, model)
+    model.opens()
     with hs.open(path, "r+", comm=comm, durable=False, format="netcdf3") as file:
-        for _ in range(int(random.integers(0, 2))):
-            program.update(file, model)
+        program.change(file, model)
+        if random.random() < 0.5:
+            new = [some_variable(random, model, len(model.variables), records=None)]
+            program.write_new(file, new)
+            model.adds(new)
         if model.growing:
             program.append(file, model)
         program.check(file, model)

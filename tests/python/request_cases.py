@@ -147,7 +147,7 @@ def many_small(comm: Any, path: Path) -> None:
     with hs.open_raw(path / "k.raw", "w", comm=comm, durable=False) as file:
         file.write("s7", mine(7), dist_of(shapes[7]))
         requests = request_all(file)
-        with pytest.raises(hs.InvalidError, match="'s7' of a new file is written once"):
+        with pytest.raises(hs.InvalidError, match="'s7' of a new file is written already"):
             requests[8].wait()
         assert all(request.wait() for number, request in enumerate(requests) if number != 8)
     order = ["s7", "large", *(f"s{i}" for i in range(count) if i != 7)]
@@ -277,7 +277,7 @@ def files(comm: Any, path: Path) -> None:
         bad = file.iwrite({"a0": part(comm)}, dist)
         last = file.iwrite({"last": part(comm, 9.0)}, dist, dtype="<f4")
         hs.wait_all(requests)
-        with pytest.raises(hs.InvalidError, match="'a0' of a new file is written once"):
+        with pytest.raises(hs.InvalidError, match="'a0' of a new file is written already"):
             bad.wait()
         assert list(file) == ["a0", "a1", "a2"]
         last.wait()

@@ -143,3 +143,41 @@ def test_types_that_netcdf4_lacks_are_refused(ranks: int, tmp_path: Path) -> Non
     with netCDF4.Dataset(tmp_path / "a.nc") as data:
         assert list(data.variables) == ["numbers"]
         assert data["numbers"][:].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("given", [False, True])
+def test_what_nobody_wrote_in_classic_files(ranks: int, given: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    """Of fixed arrays and of records, in a new file and in one that readers see."""
+    path, shape, kinds = tmp_path / "a.nc", (5, 4), ("i1", "i2", "i4", "f4", "f8")
+    fills = {kind: np.dtype(kind).type(7 if given else netCDF4.default_fillvals[kind]) for kind in kinds}
+
+    def record(comm: hs.ThreadComm) -> hs.Boxes:
+        return hs.Boxes((2, 4), [(slice(0, 1), slice(0, 4))] if comm.rank == 0 else [])
+
+    def one(comm: hs.ThreadComm) -> None:
+        boxes = pieces(shape, comm)
+        with hs.open(path, "w", comm=comm, format="netcdf3", unlimited="t") as file:
+            for kind in kinds:
+                options: Any = {"fill_value": fills[kind]} if given else {}
+                local = [np.arange(6).reshape(3, 2).astype(kind)] if comm.rank == comm.size - 1 else []
+                file.write(f"part_{kind}", local, boxes, dtype=kind, dimension_names=["y", "x"], **options)
+                file.create_array(f"none_{kind}", shape, kind, dimension_names=["y", "x"], **options)
+                file.write(f"grow_{kind}", local, boxes, dtype=kind, dimension_names=["t", "x"], **options)
+                file.append(f"grow_{kind}", [np.ones((1, 4), kind)] if comm.rank == 0 else [], record(comm))
+        with hs.open(path, "r+", comm=comm) as file:
+            for kind in kinds:
+                file.append(f"grow_{kind}", [np.full((1, 4), 2, kind)] if comm.rank == 0 else [], record(comm))
+
+    hs.threads(ranks, one)
+    with netCDF4.Dataset(path) as data:
+        data.set_auto_mask(False)
+        for kind in kinds:
+            part = np.full(shape, fills[kind], kind)
+            part[1:4, 1:3] = np.arange(6).reshape(3, 2).astype(kind)
+            grown = np.full((9, 4), fills[kind], kind)
+            grown[:5] = part
+            grown[5], grown[7] = 1, 2
+            expected = {"part": part, "none": np.full(shape, fills[kind], kind), "grow": grown}
+            for name, each in expected.items():
+                assert np.array_equal(data[f"{name}_{kind}"][...], each), (name, kind, data[f"{name}_{kind}"][...])

@@ -1,6 +1,7 @@
 //! One file with several arrays in it, of whatever format: raw files with a header of the user's own, `.npy` files, NetCDF.
 //! Formats differ in what the file says of its arrays and where they lie, which is their [`Form`].
 
+mod arranging;
 mod copying;
 mod disk;
 mod edit;
@@ -148,6 +149,10 @@ struct Contained {
     changed: bool,
     /// On rank 0, what was seen when the hidden file was made as a copy of it.
     copied: Option<String>,
+    /// On rank 0, where all lies in order behind the end of a file that is being arranged \[B\], and whether all does.
+    aside: Option<(u64, bool)>,
+    /// How many arrays of a new file are seen.
+    seen: usize,
 }
 
 /// What is asked of an opening, what ranks compare of it, and what this rank found wrong with it.
@@ -494,7 +499,14 @@ impl File {
     /// # Errors
     /// The same on all ranks; an older file of that name is there unchanged then.
     pub fn close(self) -> Result<(), Error> {
-        if self.within.is_empty() { self.finish(None) } else { self.settle() }
+        if !self.within.is_empty() {
+            return self.settle();
+        }
+        if let Err(error) = self.arrange() {
+            self.given_up();
+            return Err(error);
+        }
+        self.finish(None)
     }
 
     /// Takes part in closing with an error of this rank: what was not published of a new file is given up on all ranks. Collective: other ranks call

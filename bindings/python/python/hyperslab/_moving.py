@@ -15,7 +15,6 @@ from hyperslab._calls import (
     calling,
     fill_json,
     held,
-    local_extents,
     plain,
     run,
     told,
@@ -26,6 +25,7 @@ from hyperslab._indexing import has_list, read_listed
 from hyperslab._local import describe_all, describe_each
 from hyperslab._parts import (
     asks_of,
+    axis_of,
     dists_of,
     named,
     parts_of,
@@ -281,8 +281,10 @@ class Moving(_core.Context):
     ) -> Report:
         """Make an array longer along one dimension, by what is written; or several, all or none. Collective.
 
-        Readers see the new shape once all is written. In a NetCDF file, arrays that grow and are not named get fill
-        values.
+        Readers see the new shape once all is written. In a NetCDF file, the new rows of an array lie behind those that
+        this opening has seen or written of it, so that arrays that are appended one after another have their rows in
+        the same records; until then these hold fill values. Several arrays of one call, or of a `batch`, are written
+        together, which is much faster.
 
         Parameters
         ----------
@@ -313,21 +315,19 @@ class Moving(_core.Context):
         """
         what = told("append to", name, f"in '{self.path}'")
         with calling(self._comm, what):
-            _options.check("append", options, _options.AppendOptions)
-            arrays, dist = named(name, array, dist)
-            asks = asks_of(arrays, dist, options.get("halo", 0))
-            axis = options.get("axis", 0)
-            if axis < 0 and asks:
-                _, raws, spread = asks[0]
-                axis += len(local_extents(raws)) if spread is None else len(spread.shape)
-            if axis < 0:
-                message = f"there is no dimension {options.get('axis')} to append along"
-                raise InvalidError(message)
-            casting, strategy = str(options.get("casting", "same_kind")), options.get("strategy")
-            given: _core._WriteKeywords = {"casting": casting, "strategy": strategy}
+            asks, axis, given = self._prepare_append(name, array, dist, options)
         report = run(lambda: self._core.append(asks, axis, given), self._comm, what)
         self._changes.count += 1
         return report
+
+    def _prepare_append(
+        self, name: Any, array: Any, dist: Any, options: _options.AppendOptions
+    ) -> tuple[list[_core._Ask], int, _core._WriteKeywords]:
+        _options.check("append", options, _options.AppendOptions)
+        arrays, dist = named(name, array, dist)
+        asks = asks_of(arrays, dist, options.get("halo", 0))
+        casting, strategy = str(options.get("casting", "same_kind")), options.get("strategy")
+        return asks, axis_of(options.get("axis", 0), asks), {"casting": casting, "strategy": strategy}
 
     @overload
     def read(

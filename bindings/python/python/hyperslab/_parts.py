@@ -7,7 +7,16 @@ from functools import lru_cache
 from typing import Any
 
 from hyperslab import _core
-from hyperslab._calls import Ownership, RawSection, SectionLike, describe_each, held, holding, sectioned
+from hyperslab._calls import (
+    Ownership,
+    RawSection,
+    SectionLike,
+    describe_each,
+    held,
+    holding,
+    local_extents,
+    sectioned,
+)
 from hyperslab._indexing import expanded
 from hyperslab._signals import travels
 from hyperslab._types import native
@@ -19,6 +28,7 @@ from hyperslab.pieces import Runs
 
 __all__ = [
     "asks_of",
+    "axis_of",
     "dists_of",
     "named",
     "parts_of",
@@ -115,6 +125,18 @@ def _fresh(name: Any, dist: Any, info: Callable[[str], ArrayInfo], rank: int) ->
             raise
         return None
     return each if names is name else each[name]
+
+
+def axis_of(axis: int, asks: Sequence[_core._Ask]) -> int:
+    """The dimension along which these grow, counted from the first."""
+    found = axis
+    if axis < 0 and asks:
+        _, raws, spread = asks[0]
+        found += len(local_extents(raws)) if spread is None else len(spread.shape)
+    if found < 0:
+        message = f"there is no dimension {axis} to append along"
+        raise InvalidError(message)
+    return found
 
 
 def spread_of(

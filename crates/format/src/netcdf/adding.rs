@@ -29,9 +29,10 @@ pub struct NewVariable<'a> {
 
 impl NetcdfHeader {
     /// Adds variables, and gives their numbers. The dimension called `unlimited` becomes the one of records, which may grow; as
-    /// many records are there then as the longest of them has, and no further variable can be added. Fixed variables lie behind
-    /// each other from a round address on, which leaves room for a longer header; records follow them. With `version`, that
-    /// version of the format it stays, or else becomes the oldest that has all that is needed, but for the first.
+    /// many records are there then as the longest of them has. Fixed variables lie behind each other from a round address on, which
+    /// leaves room for a longer header; records follow them. What has no place without that others move, since there are records or
+    /// the header has no more room, is a draft behind all else. With `version`, that version of the format it stays, or else becomes
+    /// the oldest that has all that is needed, but for the first.
     ///
     /// # Errors
     /// When the format has no place for one of them; nothing is added then.
@@ -49,23 +50,46 @@ impl NetcdfHeader {
             header.add_one(variable, unlimited, taken.insert(variable.name))?;
         }
         let numbers: Vec<usize> = (first..header.variables.len()).collect();
-        header.count(before, new, &numbers)?;
+        header.count(before, new, &numbers);
         header.suit(version)?;
-        header.place(first, before)?;
-        header.check_limits(&numbers)?;
+        if header.records > before && !self.is_arranged() {
+            // Drafts have no room for more of them.
+            let context = Context::new("add the NetCDF variable", new.last().map_or("", |new| new.name));
+            return Err(
+                context.invalid(format!("at most {before} records before all is arranged"), header.records.to_string())
+            );
+        }
+        let drafts = self.arranged < first || before > 0 && !new.is_empty();
+        let mut placed = header.place_new(first, drafts);
+        if placed.is_err() && version.is_none() && header.version == Version::Classic {
+            // One that exists becomes the next, which all tools read that read the first.
+            header.version = Version::Offset64;
+            placed = header.place_new(first, drafts);
+        }
+        placed?;
         *self = header;
         Ok(numbers)
+    }
+
+    fn place_new(&mut self, first: usize, drafts: bool) -> Result<(), Error> {
+        if drafts || !self.has_room(first) {
+            self.draft(first);
+        } else {
+            self.place(first);
+        }
+        self.check_limits()
     }
 
     /// Takes back all variables but the first, and all records but the first.
     pub fn back_to(&mut self, variables: usize, records: u64) {
         self.variables.truncate(variables);
+        self.arranged = self.arranged.min(variables);
         let used = self.variables.iter().flat_map(|variable| &variable.dimensions).max();
         self.dimensions.truncate(used.map_or(0, |&last| last + 1));
         self.records = records;
     }
 
-    /// Makes it so many records.
+    /// Makes it so many records, of a file whose variables are all [arranged](NetcdfHeader::is_arranged).
     ///
     /// # Errors
     /// When the version has no number for it, or the file would be too large.
@@ -120,23 +144,10 @@ impl NetcdfHeader {
         Ok(())
     }
 
-    /// Makes it as many records as the new variables have, which is the same for all, and what the file had, if it had any.
-    fn count(&mut self, before: u64, new: &[NewVariable], numbers: &[usize]) -> Result<(), Error> {
-        let mut records = Some(before).filter(|&before| before > 0);
-        for (variable, &number) in new.iter().zip(numbers) {
-            if !self.is_record(number) {
-                continue;
-            }
-            let found = variable.shape[0];
-            if found != *records.get_or_insert(found) {
-                let context = Context::new("add the NetCDF variable", variable.name);
-                let expected = format!("{} records, as others have", records.unwrap_or(0));
-                let error = context.invalid(expected, tuple(variable.shape));
-                return Err(error.with_hint("all variables that grow have the records of the file; append() adds some"));
-            }
-        }
-        self.records = records.unwrap_or(0);
-        Ok(())
+    /// Makes it as many records as the longest of the new variables has, or as many as there were.
+    fn count(&mut self, before: u64, new: &[NewVariable], numbers: &[usize]) {
+        let growing = new.iter().zip(numbers).filter(|(_, number)| self.is_record(**number));
+        self.records = growing.map(|(variable, _)| variable.shape[0]).fold(before, u64::max);
     }
 
     /// Numbers of the dimensions of a new variable, which are added where there are none of these names.
@@ -206,8 +217,7 @@ impl NetcdfHeader {
         Ok(self.dimensions.len() - 1)
     }
 
-    /// The version that is asked for, or else the oldest that has what is needed, but for the first, which every tool reads
-    /// that reads the second.
+    /// The version that is asked for, or else the oldest that has what is needed, and is not older than this one.
     fn suit(&mut self, asked: Option<Version>) -> Result<(), Error> {
         let attributes = || self.attributes.iter().chain(self.variables.iter().flat_map(|v| &v.attributes));
         let types = self.variables.iter().map(|v| v.kind.since()).chain(attributes().map(Attribute::since));
@@ -235,19 +245,28 @@ impl NetcdfHeader {
                 .with_hint("open the new file with format='NETCDF3_64BIT_DATA', or write with a dtype such as int32"));
         }
         let needed = if fits(Version::Offset64) { of_types } else { Version::Data64 };
-        self.version = needed.max(self.version).max(Version::Offset64);
+        self.version = needed.max(self.version);
         Ok(())
     }
 
-    /// Gives new variables, from this number on, their places, in a file that had so many records.
-    fn place(&mut self, first: usize, before: u64) -> Result<(), Error> {
-        if let Some(new) = self.variables.get(first).filter(|_| before > 0) {
-            let context = Context::new("add the NetCDF variable", &new.name);
-            let error = context.unsupported("a file without records", format!("one of {before} records"));
-            let hint = "what follows would have to move: write fixed variables first, and those that grow in one call, \
-                        or with no records before the first append";
-            return Err(error.with_hint(hint));
+    /// Whether there is room before the first data for what the file begins with, where so many variables have places.
+    fn has_room(&self, placed: usize) -> bool {
+        let room = self.variables[..placed].iter().map(|variable| variable.begin).min();
+        room.is_none_or(|room| self.to_bytes().len() as u64 <= room)
+    }
+
+    /// Lets new variables, from this number on, be drafts.
+    fn draft(&mut self, first: usize) {
+        let mut at = NetcdfHeader { variables: self.variables[..first].to_vec(), ..self.clone() }.padded_end();
+        for number in first..self.variables.len() {
+            self.variables[number].begin = at;
+            at = at.max(self.end_in(number, None).and_then(padded).unwrap_or(u64::MAX >> 1));
         }
+    }
+
+    /// Gives new variables, from this number on, their places in a file without records, or in all of a file.
+    pub(super) fn place(&mut self, first: usize) {
+        self.arranged = self.variables.len();
         let fixed: Vec<usize> = (0..self.variables.len()).filter(|&number| !self.is_record(number)).collect();
         let mut at = self.data_begin(first);
         for &number in &fixed {
@@ -260,7 +279,6 @@ impl NetcdfHeader {
             self.variables[number].begin = at;
             at = at.saturating_add(self.slab_bytes(number).and_then(padded).unwrap_or(u64::MAX >> 1));
         }
-        Ok(())
     }
 
     /// Where data begin: behind the header, and room for a longer one \[B\].
@@ -274,8 +292,13 @@ impl NetcdfHeader {
         (self.to_bytes().len() as u64 + room).next_multiple_of(PAGE_BYTES)
     }
 
-    /// Refuses what the version has no place for.
-    fn check_limits(&self, new: &[usize]) -> Result<(), Error> {
+    /// Refuses what the version has no place for, once all is arranged.
+    fn check_limits(&self) -> Result<(), Error> {
+        if self.arranged < self.variables.len() {
+            let mut arranged = self.clone();
+            arranged.place(0);
+            return arranged.check_limits();
+        }
         let (version, record) = (self.version, self.record_bytes());
         // Also those that were there: what grows lies behind what does not.
         for number in 0..self.variables.len() {
@@ -293,13 +316,6 @@ impl NetcdfHeader {
             if self.end_in(number, record).is_none() {
                 return Err(context.invalid("a file of less than 2^62 B", tuple(&self.shape(number))));
             }
-        }
-        let (bytes, room) = (self.to_bytes().len() as u64, self.variables.iter().map(|variable| variable.begin).min());
-        if let Some(room) = room.filter(|&room| room < bytes) {
-            let name = new.first().map_or("", |&number| &self.variables[number].name);
-            let context = Context::new("add the NetCDF variable", name);
-            let error = context.unsupported(format!("a header of at most {room} B"), format!("{bytes} B"));
-            return Err(error.with_hint("what follows would have to move: write more variables in the first call"));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 //! Specification", and of PnetCDF's "CDF-5 file format specification".
 
 mod adding;
+mod arranging;
 mod attribute;
 mod build;
 mod names;
@@ -22,6 +23,7 @@ mod types;
 use crate::error::{Context, Error};
 use crate::size::bytes_of;
 pub use adding::NewVariable;
+pub use arranging::{Arranged, Shifted};
 pub use attribute::Attribute;
 use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Stored, Strides};
@@ -67,12 +69,15 @@ pub struct NetcdfHeader {
     pub attributes: Vec<Attribute>,
     /// The variables.
     pub variables: Vec<Variable>,
+    /// How many of them, the first ones, lie where the format has them. What follows are drafts, in a file that nobody else reads yet:
+    /// each lies in one stretch, until all are [arranged](NetcdfHeader::arrange).
+    pub arranged: usize,
 }
 
 impl NetcdfHeader {
     /// That of a file without variables.
     pub fn new(version: Version, attributes: Vec<Attribute>) -> NetcdfHeader {
-        NetcdfHeader { version, records: 0, dimensions: Vec::new(), attributes, variables: Vec::new() }
+        NetcdfHeader { version, records: 0, dimensions: Vec::new(), attributes, variables: Vec::new(), arranged: 0 }
     }
 
     /// Whether a variable has a slab in each record.
@@ -84,6 +89,11 @@ impl NetcdfHeader {
     /// Numbers of the variables that have a slab in each record.
     pub fn record_variables(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.variables.len()).filter(|&number| self.is_record(number))
+    }
+
+    /// Numbers of those whose slabs lie in records, one behind another.
+    fn interleaved(&self) -> impl Iterator<Item = usize> + '_ {
+        self.record_variables().filter(|&number| number < self.arranged)
     }
 
     /// Extents of a variable.
@@ -109,13 +119,11 @@ impl NetcdfHeader {
     /// Distance of two records \[B\]: of all slabs, each padded to 4 B, but the only one of a file is not; `None` where an
     /// address might not fit 63 bits.
     pub fn record_bytes(&self) -> Option<u64> {
-        let mut each = self.record_variables();
+        let mut each = self.interleaved();
         match (each.next(), each.next()) {
             (None, _) => Some(0),
             (Some(only), None) => self.slab_bytes(only),
-            _ => self
-                .record_variables()
-                .try_fold(0_u64, |sum, number| sum.checked_add(padded(self.slab_bytes(number)?)?)),
+            _ => self.interleaved().try_fold(0_u64, |sum, number| sum.checked_add(padded(self.slab_bytes(number)?)?)),
         }
     }
 
@@ -123,6 +131,7 @@ impl NetcdfHeader {
     /// not fit 63 bits. Without records, a slab ends nowhere.
     fn end_in(&self, number: usize, record: Option<u64>) -> Option<u64> {
         let (begin, slab) = (self.variables[number].begin, self.slab_bytes(number)?);
+        let record = if number < self.arranged { record } else { Some(slab) };
         let before = match (self.is_record(number), self.records) {
             (true, 0) => return Some(0),
             (true, records) => record?.checked_mul(records - 1)?,
@@ -141,8 +150,8 @@ impl NetcdfHeader {
     /// The end of the file with what pads the last slab, as other tools write it \[B\].
     pub fn padded_end(&self) -> u64 {
         let end = self.end();
-        let mut records = self.record_variables();
-        let alone = records.next().is_some() && records.next().is_none();
+        let mut records = self.interleaved();
+        let alone = self.arranged == self.variables.len() && records.next().is_some() && records.next().is_none();
         if alone { end } else { padded(end).unwrap_or(end) }
     }
 
@@ -158,7 +167,7 @@ impl NetcdfHeader {
         let variable = &self.variables[number];
         let mut stored = Stored::in_file(&self.shape(number), variable.kind.element(), object.clone(), variable.begin);
         stored.fill = self.fill(number).into();
-        let record = record.filter(|_| self.is_record(number));
+        let record = record.filter(|_| self.is_record(number) && number < self.arranged);
         // Records without anything between them are an array like any other.
         if let Some(distance) = record.filter(|&distance| Some(distance) != self.slab_bytes(number)) {
             stored.strides = Strides { record: Some(distance), ..stored.strides };

@@ -125,7 +125,8 @@ fn header(bytes: &[u8], context: Context) -> Result<(NetcdfHeader, bool, usize),
     let count = dimensions.len();
     let variables = r.list(List::Variables, |r| r.variable(count))?;
     let length = bytes.len() - r.rest.len();
-    Ok((NetcdfHeader { version, records, dimensions, attributes, variables }, open, length))
+    let arranged = variables.len();
+    Ok((NetcdfHeader { version, records, dimensions, attributes, variables, arranged }, open, length))
 }
 
 fn version(bytes: &[u8], context: Context) -> Result<Version, Stop> {

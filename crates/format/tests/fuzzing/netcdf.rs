@@ -61,6 +61,8 @@ fn grow(mut header: NetcdfHeader, file_bytes: u64) {
     };
     let records = header.records;
     if header.add(&[new], None, None).is_ok() {
+        use_all(&header);
+        header.arrange();
         again(&header);
         use_all(&header);
         header.back_to(variables, records);

@@ -1,41 +1,75 @@
-//! More arrays for a file that has its name, and cannot get any where it lies: it goes on as a hidden copy, which takes the name
-//! with the next publication.
+//! More arrays for a file that has its name, and cannot get any where it lies: they are added to a hidden copy, which takes the
+//! name with the next publication; of a file that was there when it was opened, at the end of the call.
 
 use super::File;
+use super::form::FileSize;
 use super::phase::FilePhase;
 use super::policy::COPY_BYTES;
+use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_world::{Fault, FaultKind};
 
 impl File {
-    /// Lets a file of this opening that is seen be hidden again, if it gets new arrays and cannot where it lies. Gives whether it
-    /// was.
-    pub(super) fn hide_again(&self, asks: &[ArrayWrite], options: &WriteOptions) -> bool {
-        if !self.mode.writes_new() {
-            return false;
+    /// Lets a file that is seen be hidden again, if it gets new arrays and cannot where it lies. Gives how far it went, if it was.
+    ///
+    /// # Errors
+    /// When what an update of it left half done would not be named any more.
+    pub(super) fn hide_again(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Option<FileSize>, Error> {
+        if !self.mode.writes() {
+            return Ok(None);
         }
         self.await_calls();
         if self.is_new() || asks.is_empty() || !options.section.is_whole() {
-            return false;
+            return Ok(None);
         }
         let mut inside = self.inside();
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-        if inside.form.takes_new() || inside.form.numbers_of(&self.paths(&names)).iter().any(Option::is_some) {
-            return false;
+        let can = if self.mode.writes_new() { !inside.form.takes_new() } else { inside.form.adds_by_copy() };
+        if !can || inside.form.numbers_of(&self.paths(&names)).iter().any(Option::is_some) {
+            return Ok(None);
         }
+        if let Some(unfinished) = self.unfinished.list().first() {
+            let text = format!("an update of '{unfinished}' did not end, which a copy with new arrays would not tell");
+            return Err(Fault::new(FaultKind::Invalid, text)
+                .about(self.path().display().to_string())
+                .hint("write again what was being written, and then add arrays")
+                .into());
+        }
+        let before = inside.form.extent();
         inside.form.is_hidden_again();
         inside.begun = None;
         drop(inside);
         self.phase.set(FilePhase::Hidden);
-        true
+        Ok(Some(before))
+    }
+
+    /// A file that was there when it was opened, and that was hidden to get new arrays, is seen with these. Collective.
+    pub(super) fn show_again(&self, before: FileSize) -> Result<(), Error> {
+        if self.mode.writes_new() {
+            return Ok(());
+        }
+        let path = self.path().display().to_string();
+        let fields = vec![("operation".into(), "write of new arrays".into())];
+        let shown = self.show((format!("write of new arrays to '{path}'"), fields), None);
+        if shown.as_ref().is_err_and(|error| !error.is_unsynced()) {
+            let mut inside = self.inside();
+            inside.added.truncate(before.arrays);
+            inside.form.back_to(before);
+            drop(inside);
+            self.unhide();
+            if self.comm.rank() == 0 && !self.comm.is_poisoned() {
+                drop(self.attempts.end());
+            }
+        }
+        shown
     }
 
     /// It is seen as it was, since what it was hidden for has failed.
     pub(super) fn unhide(&self) {
         let mut inside = self.inside();
         inside.form.is_shown();
-        (inside.begun, inside.copied) = (None, None);
+        (inside.begun, inside.copied, inside.aside) = (None, None, None);
         drop(inside);
         self.phase.set(FilePhase::There);
     }
@@ -72,6 +106,6 @@ impl File {
     fn changed_by_others(&self) -> Fault {
         let path = self.directory.full(&self.name);
         let text = format!("'{path}' was changed by another program, while this one added arrays to a copy of it");
-        Fault::new(FaultKind::Busy, text).about(path).hint("write all arrays before the first flush()")
+        Fault::new(FaultKind::Busy, text).about(path).hint("open it again, and write the new arrays again")
     }
 }

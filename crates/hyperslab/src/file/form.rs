@@ -5,6 +5,7 @@ use super::edit::Edit;
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_format::attribute::Attributes;
+use hyperslab_format::netcdf::Arranged;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::Value;
 use hyperslab_layout::mesh::volume;
@@ -149,7 +150,8 @@ pub(crate) struct FileSize {
     pub(crate) records: u64,
     /// Its length \[B\].
     pub(crate) bytes: u64,
-    /// First extents of arrays that grow each by itself, by their numbers.
+    /// First extents of arrays that grow each by itself, by their numbers; of others that grow, how many rows were seen or written,
+    /// where these are fewer than the records.
     pub(crate) lengths: Vec<(usize, u64)>,
 }
 
@@ -267,6 +269,24 @@ pub(crate) trait Form: Debug + Send {
     fn growing_together(&self) -> Vec<usize> {
         Vec::new()
     }
+    /// How many rows of an array that grows were seen or written by this opening: what is appended lies behind these.
+    fn rows(&self, number: usize) -> u64 {
+        self.array(number).shape.first().copied().unwrap_or(0)
+    }
+    /// Whether a section may be written behind the last row, up to which the array grows then.
+    fn grows_by_sections(&self) -> bool {
+        false
+    }
+    /// What has to be moved before arrays grow, or the file is seen, since some lie where the format does not have them.
+    fn unarranged(&self) -> Option<Arranged> {
+        None
+    }
+    /// Whether something has to be moved first, if these new arrays are added.
+    fn outgrows(&self, _new: &[ArrayWrite], _options: &WriteOptions) -> bool {
+        false
+    }
+    /// All was moved.
+    fn is_arranged(&mut self) {}
     /// Makes these longer along their first dimension, and those that grow with them.
     ///
     /// # Errors
@@ -279,6 +299,14 @@ pub(crate) trait Form: Debug + Send {
     fn back_to(&mut self, before: FileSize);
     /// Whether arrays may be added to a file that exists.
     fn takes_new(&self) -> bool {
+        false
+    }
+    /// Whether elements that nobody writes are fill values only where these are written.
+    fn fills_by_writing(&self) -> bool {
+        false
+    }
+    /// Whether a file that exists gets new arrays as a copy, since what is there has to move.
+    fn adds_by_copy(&self) -> bool {
         false
     }
     /// The arrays from this number on are written; those of a file that exists are in it now, but for those of steps that are not

@@ -199,6 +199,10 @@ impl Form for Hdf5 {
         self.arrays[number].grows()
     }
 
+    fn grows_by_sections(&self) -> bool {
+        self.options.netcdf
+    }
+
     fn grow(&mut self, numbers: &[usize], by: u64) -> Result<(), Fault> {
         let grown = |held: &Hdf5Array| {
             let extent = held.array.shape[0].checked_add(by);

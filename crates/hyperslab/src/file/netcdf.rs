@@ -9,12 +9,15 @@ use crate::options::{OpenOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Mode};
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::SIGNATURE;
-use hyperslab_format::netcdf::{Attribute, HEADER_BYTES_FIRST, HEADER_BYTES_MAX, NetcdfHeader, NewVariable, Version};
+use hyperslab_format::netcdf::{
+    Arranged, Attribute, HEADER_BYTES_FIRST, HEADER_BYTES_MAX, NetcdfHeader, NewVariable, Version,
+};
 use hyperslab_format::zarr::{fill_from_json, fill_to_json};
 use hyperslab_layout::{ElementType, Stored};
 use hyperslab_pack::convert_scalar;
 use hyperslab_world::{Fault, FaultKind, Location, Names};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a new NetCDF file is.
@@ -71,6 +74,9 @@ struct Netcdf {
     found: Option<HeaderFound>,
     options: NetcdfOptions,
     numbers: NumbersByName,
+    /// How many rows were seen or written of those that have fewer than there are records: the rest are fill values, until they are
+    /// appended in turn.
+    behind: BTreeMap<usize, u64>,
 }
 
 /// The header of a file that exists.
@@ -139,14 +145,39 @@ impl Netcdf {
         let (at, field) = header.records_field();
         let lasting = Lasting::of(bytes, at + field.len() as u64);
         let found = Some(HeaderFound { bytes: bytes.to_vec(), records: header.records, lasting });
-        Ok(Netcdf { header, found, options: NetcdfOptions::default(), numbers: NumbersByName::default() })
+        Ok(Netcdf { found, ..Netcdf::of_header(header, NetcdfOptions::default()) })
+    }
+
+    fn of_header(header: NetcdfHeader, options: NetcdfOptions) -> Netcdf {
+        Netcdf { header, found: None, options, numbers: NumbersByName::default(), behind: BTreeMap::new() }
+    }
+
+    /// Of an array that grows, so many rows are there.
+    fn has_rows(&mut self, number: usize, rows: u64) {
+        if rows < self.header.records {
+            self.behind.insert(number, rows);
+        } else {
+            self.behind.remove(&number);
+        }
+    }
+
+    /// There are more records than so many: what had all of those has only these now, but for what has these rows.
+    fn has_grown(&mut self, before: u64, given: &[(usize, u64)]) {
+        if self.header.records > before {
+            let growing: Vec<usize> = self.header.record_variables().collect();
+            for number in growing {
+                self.behind.entry(number).or_insert(before);
+            }
+        }
+        given.iter().for_each(|(number, rows)| self.has_rows(*number, *rows));
     }
 }
 
 impl Form for Netcdf {
     fn extent(&self) -> FileSize {
         let NetcdfHeader { variables, records, .. } = &self.header;
-        FileSize { arrays: variables.len(), records: *records, bytes: self.header.padded_end(), ..FileSize::default() }
+        let lengths = self.behind.iter().map(|(number, rows)| (*number, *rows)).collect();
+        FileSize { arrays: variables.len(), records: *records, bytes: self.header.padded_end(), lengths }
     }
 
     fn array(&self, number: usize) -> Cow<'_, FileArray> {
@@ -188,7 +219,13 @@ impl Form for Netcdf {
     }
 
     fn beginning(&self) -> Vec<u8> {
-        let Some(HeaderFound { bytes, records, .. }) = &self.found else { return self.header.to_bytes() };
+        let Some(HeaderFound { bytes, records, .. }) = &self.found else {
+            let mut bytes = self.header.to_bytes();
+            // It may be longer than the room that there is before all is arranged.
+            let room = self.header.variables.iter().map(|variable| variable.begin).min();
+            bytes.truncate(room.map_or(bytes.len(), |room| bytes.len().min(room as usize)));
+            return bytes;
+        };
         let mut bytes = bytes.clone();
         if self.header.records != *records {
             let (at, field) = self.header.records_field();
@@ -247,8 +284,12 @@ impl Form for Netcdf {
         });
         let variables: Vec<NewVariable> = variables.collect();
         let NetcdfOptions { unlimited, version, .. } = &self.options;
+        let before = self.header.records;
         let added = self.header.add(&variables, unlimited.as_deref(), *version).map_err(format_fault)?;
+        let growing = added.iter().zip(&variables).filter(|(number, _)| self.header.is_record(**number));
+        let rows: Vec<(usize, u64)> = growing.map(|(number, variable)| (*number, variable.shape[0])).collect();
         added.into_iter().for_each(|number| self.numbers.push(&self.header.variables[number].name, number));
+        self.has_grown(before, &rows);
         Ok(())
     }
 
@@ -260,12 +301,52 @@ impl Form for Netcdf {
         self.header.record_variables().collect()
     }
 
-    fn grow(&mut self, _numbers: &[usize], by: u64) -> Result<(), Fault> {
-        let grown = self.header.records.saturating_add(by);
-        self.header.grow(grown, "the records of the file").map_err(format_fault)
+    fn rows(&self, number: usize) -> u64 {
+        self.behind.get(&number).copied().unwrap_or(self.header.records)
+    }
+
+    fn grows_by_sections(&self) -> bool {
+        true
+    }
+
+    fn unarranged(&self) -> Option<Arranged> {
+        if self.header.is_arranged() { None } else { self.header.clone().arrange() }
+    }
+
+    fn adds_by_copy(&self) -> bool {
+        true
+    }
+
+    fn fills_by_writing(&self) -> bool {
+        true
+    }
+
+    fn outgrows(&self, new: &[ArrayWrite], options: &WriteOptions) -> bool {
+        let unlimited = self.header.dimensions.iter().find(|dimension| dimension.length.is_none());
+        let unlimited = unlimited.map(|dimension| dimension.name.as_str());
+        let longer = |(number, ask): (usize, &ArrayWrite)| {
+            let names = options.dimension_names_of(number);
+            let first = names.and_then(|names| names.first()?.as_deref());
+            first == unlimited && ask.shape().first().is_some_and(|rows| *rows > self.header.records)
+        };
+        !self.header.is_arranged() && unlimited.is_some() && new.iter().enumerate().any(longer)
+    }
+
+    fn is_arranged(&mut self) {
+        self.header.arrange();
+    }
+
+    fn grow(&mut self, numbers: &[usize], by: u64) -> Result<(), Fault> {
+        let before = self.header.records;
+        let rows: Vec<_> = numbers.iter().map(|number| (*number, self.rows(*number).saturating_add(by))).collect();
+        let grown = rows.iter().map(|(_, rows)| *rows).fold(before, u64::max);
+        self.header.grow(grown, "the records of the file").map_err(format_fault)?;
+        self.has_grown(before, &rows);
+        Ok(())
     }
 
     fn back_to(&mut self, before: FileSize) {
+        self.behind = before.lengths.into_iter().collect();
         if before.arrays < self.header.variables.len() {
             self.header.back_to(before.arrays, before.records);
             self.numbers.forget();
@@ -309,8 +390,7 @@ impl File {
         };
         let form = move |told: &[u8]| -> Result<Box<dyn Form>, Fault> {
             if mode.writes_new() {
-                let header = options.new_header()?;
-                return Ok(Box::new(Netcdf { header, found: None, options, numbers: NumbersByName::default() }));
+                return Ok(Box::new(Netcdf::of_header(options.new_header()?, options)));
             }
             match told.split_first() {
                 Some((&OF_HDF5, told)) => super::hdf5::of_told(told),

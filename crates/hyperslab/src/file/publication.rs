@@ -1,7 +1,7 @@
 //! How a new file comes to be seen: it gets its name with its first step or flush, or when it is closed.
 //!
 //! ```text
-//! hidden       contents, synced | what makes it valid, synced | its name | the directory, synced      -> there, or gathering
+//! hidden       in the format's order (`arranging.rs`) | contents, synced | what makes it valid, synced | its name | the directory, synced      -> there, or gathering
 //! gathering    what is new behind the end, synced | one write of what leads there, synced              -> gathering
 //! there        is changed where it lies (`putting.rs`)
 //! ```
@@ -70,6 +70,7 @@ impl File {
         edit: Option<&Edit>,
     ) -> Result<(), Error> {
         self.await_calls();
+        self.arrange()?;
         let path = self.path().display().to_string();
         let possible = self.check_writable().and_then(|()| match edit {
             Some(edit) => self.inside().form.change_of(edit).map(drop),
@@ -94,6 +95,7 @@ impl File {
         let phase = {
             let mut inside = self.inside();
             (inside.changed, inside.copied) = (false, None);
+            inside.seen = inside.form.extent().arrays;
             let there = inside.form.is_shown();
             inside.begun = Some((Vec::new(), inside.form.extent().bytes)).filter(|_| !there);
             if there { FilePhase::There } else { FilePhase::Gathering }
@@ -216,6 +218,6 @@ impl Contained {
     /// What is in a file, and which request added what.
     pub(super) fn of(form: Box<dyn super::Form>) -> Contained {
         let added = vec![0; form.extent().arrays];
-        Contained { form, added, begun: None, changed: false, copied: None }
+        Contained { form, added, begun: None, changed: false, copied: None, aside: None, seen: 0 }
     }
 }

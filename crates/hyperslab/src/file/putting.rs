@@ -23,6 +23,10 @@ pub(super) struct Putting {
     pub(super) lengthens: bool,
     /// Whether they are new in a file that exists.
     pub(super) adds: bool,
+    /// Whether readers are not told yet how far the file goes.
+    pub(super) untold: bool,
+    /// Whether what is new has fill values already, of which they are not told.
+    pub(super) filled: bool,
     /// Where units lie that got room, and where that ends; of a file that exists, how long it was before.
     pub(super) placed: Option<(NewPlaces, u64)>,
     pub(super) length: Option<u64>,
@@ -56,6 +60,8 @@ impl Putting {
             sections: Sections::Whole,
             lengthens: false,
             adds: false,
+            untold: false,
+            filled: false,
             placed: None,
             length: None,
             spares: false,
@@ -148,7 +154,7 @@ impl Putting {
             let change = self.file.inside().form.put_in_room(places, end)?;
             change.map_or(Ok(()), |change| self.change(change))?;
         }
-        if self.marker.is_some() && self.grows() {
+        if self.marker.is_some() && self.grows() && !self.untold {
             // How far it goes is the last thing that changes.
             let beginning = self.file.inside().form.beginning();
             if self.telling(&beginning) > 0 {
@@ -288,7 +294,7 @@ impl Putting {
         if !self.grows() {
             return Ok(());
         }
-        if directory.length(name).is_some_and(|length| length > self.before.bytes) {
+        if !self.filled && directory.length(name).is_some_and(|length| length > self.before.bytes) {
             directory.resize(name, self.before.bytes)?;
         }
         directory.resize(name, self.end)
@@ -341,6 +347,7 @@ impl Target for Putting {
         let (directory, attempts) = (&*file.directory, &file.attempts);
         let proof = if file.is_new() {
             attempts.check_kept()?;
+            file.check_in_order()?;
             if !file.is_hidden() {
                 attempts.check_still_there()?;
             }

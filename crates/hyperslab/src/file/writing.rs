@@ -1,6 +1,7 @@
 //! Writing arrays of a file.
 
 use super::form::FileSize;
+use super::phase::FilePhase;
 use super::putting::Putting;
 use super::{Contained, File, FileArray};
 use crate::error::Error;
@@ -14,8 +15,7 @@ use hyperslab_pack::Memory;
 use hyperslab_plan::Direction;
 use hyperslab_world::{Fault, FaultKind};
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What a write does, once it is clear what is asked.
@@ -29,6 +29,10 @@ struct Prepared {
     lengthens: bool,
     /// Whether they are new.
     adds: bool,
+    /// Whether readers shall not yet be told how far the file goes then.
+    untold: bool,
+    /// How far it went, and what it began with, when readers were told last, where that was before this write.
+    since: Option<(FileSize, Option<Vec<u8>>)>,
 }
 
 impl File {
@@ -41,39 +45,107 @@ impl File {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
-        let hides = self.hide_again(asks, options);
-        let written = self.put("write", asks, options, |asks| {
-            let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-            if self.is_new() || options.section.is_whole() && self.are_new(&names)? {
-                return self.add(asks, options);
-            }
-            options.section.check(asks.len())?;
-            WriteOptions { element: None, ..options.clone() }.check_for_existing()?;
-            let numbers = self.numbers(&names)?;
-            numbers
-                .iter()
-                .enumerate()
-                .try_for_each(|(i, number)| self.check_element(options.of(i).element, *number))?;
-            numbers.iter().try_for_each(|number| self.inside().form.check_changeable(*number))?;
-            Ok(Prepared { numbers, sections: options.section.clone(), asks, ..Prepared::default() })
-        });
-        if hides && written.as_ref().is_err_and(|error| !error.is_unsynced()) {
-            self.unhide();
+        self.lengthen_to(asks, &options.section)?;
+        if self.is_new() && self.inside().form.outgrows(asks, options) {
+            self.arrange()?;
+        }
+        let hides = self.hide_again(asks, options)?;
+        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+        let adds = options.section.is_whole() && self.is_new() && self.are_new(&names) == Ok(true);
+        let pieces = if adds { self.in_pieces(asks) } else { Vec::new() };
+        let written = match pieces.is_empty() {
+            true => self.put_arrays(asks, options),
+            false => self.fill_and_put("write", (asks, &pieces), options, |asks| self.add(asks, options)),
+        };
+        match hides {
+            Some(_) if written.as_ref().is_err_and(|error| !error.is_unsynced()) => self.unhide(),
+            Some(before) => self.show_again(before)?,
+            None => {}
         }
         written
     }
 
-    /// Whether none of these arrays are in the file, which exists and may get more.
+    fn put_arrays(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
+        self.put("write", asks, options, |asks| {
+            let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+            if options.section.is_whole() && self.are_new(&names)? {
+                return self.add(asks, options);
+            }
+            if let Some(name) = names.first().filter(|_| self.is_new() && options.section.is_whole()) {
+                let text = format!("array '{name}' of a new file is written already");
+                return Err(Fault::new(FaultKind::Invalid, text).hint("section=... changes it, or a part of it"));
+            }
+            options.section.check(asks.len())?;
+            WriteOptions { element: None, ..options.clone() }.check_for_existing()?;
+            let numbers = self.numbers(&names)?;
+            self.check_changeable(&numbers)?;
+            numbers
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, number)| self.check_element(options.of(i).element, *number))?;
+            Ok(Prepared { numbers, sections: options.section.clone(), asks, ..Prepared::default() })
+        })
+    }
+
+    /// Which of these arrays ranks hold in pieces, and so perhaps not all elements of, where these get fill values only if they are
+    /// written.
+    fn in_pieces(&self, asks: &[ArrayWrite]) -> Vec<usize> {
+        if !self.inside().form.fills_by_writing() {
+            return Vec::new();
+        }
+        let is_in_pieces = |ask: &ArrayWrite| ask.holding.as_deref().is_some_and(|holding| holding.regular().is_none());
+        (0..asks.len()).filter(|number| is_in_pieces(&asks[*number])).collect()
+    }
+
+    /// Writes what is new of arrays, of which ranks hold some in pieces: these get fill values first. Readers are told when all is
+    /// written.
+    fn fill_and_put(
+        &self,
+        verb: &'static str,
+        (asks, pieces): (&[ArrayWrite], &[usize]),
+        options: &WriteOptions,
+        prepare: impl FnOnce(Vec<ArrayWrite>) -> Result<Prepared, Fault>,
+    ) -> Result<Report, Error> {
+        let since = self.gone_so_far();
+        let mut rows = Vec::new();
+        let filled = self.put(verb, asks, options, |asks| {
+            let mut prepared = prepare(asks)?;
+            let inside = self.inside();
+            for at in pieces {
+                let (ask, number) = (&mut prepared.asks[*at], prepared.numbers[*at]);
+                let section = prepared.sections.of(*at).cloned();
+                rows.push((number, section.unwrap_or_else(|| Section::whole(ask.shape()))));
+                *ask = self.filling(&inside, number, ask.shape().to_vec())?;
+            }
+            Ok(Prepared { untold: true, ..prepared })
+        })?;
+        let given: Vec<ArrayWrite> = pieces.iter().map(|at| asks[*at].clone()).collect();
+        let WriteOptions { casting, strategy, .. } = *options;
+        let (numbers, sections) = rows.into_iter().unzip();
+        let options = WriteOptions { casting, strategy, ..WriteOptions::default() };
+        let written = self.put(verb, &given, &options, |asks| {
+            Ok(Prepared {
+                asks,
+                numbers,
+                sections: Sections::Each(sections),
+                since: Some(since),
+                ..Prepared::default()
+            })
+        });
+        written.map(|_| filled)
+    }
+
+    /// Whether none of these arrays are in the file, which may get more.
     fn are_new(&self, names: &[&str]) -> Result<bool, Fault> {
         let inside = self.inside();
-        if !inside.form.takes_new() {
+        if !self.is_new() && !inside.form.takes_new() {
             return Ok(false);
         }
         let paths = self.paths(names);
         let found = inside.form.numbers_of(&paths);
         let (there, new): (Vec<_>, Vec<_>) = names.iter().zip(found).partition(|(_, number)| number.is_some());
         let is_other = |path: &Cow<str>| inside.form.others().is_some_and(|others| others.contains_key(&**path));
-        if new.is_empty() || paths.iter().any(is_other) {
+        if new.is_empty() && !there.is_empty() || paths.iter().any(is_other) {
             return Ok(false);
         }
         match there.first() {
@@ -83,6 +155,21 @@ impl File {
                 Err(Fault::new(FaultKind::Invalid, text).hint("write what is new in a call of its own"))
             }
         }
+    }
+
+    /// Refuses to change arrays that cannot be, or that readers see while more is gathered behind them.
+    fn check_changeable(&self, numbers: &[usize]) -> Result<(), Fault> {
+        let inside = self.inside();
+        let gathers = self.phase.get() == FilePhase::Gathering;
+        for number in numbers {
+            inside.form.check_changeable(*number)?;
+            if gathers && *number < inside.seen {
+                let text = format!("'{}' is seen by others already", inside.form.array(*number).name);
+                return Err(Fault::new(FaultKind::Unsupported, text)
+                    .hint("close the file, and open it with mode 'r+', which changes arrays where they lie"));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses another type of the stored elements than an array has that is there.
@@ -102,7 +189,8 @@ impl File {
     /// # Errors
     /// The same on all ranks; the arrays have their old length then.
     pub fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
-        self.put("append", asks, options, |asks| {
+        self.arrange()?;
+        let prepare = |asks| {
             if axis != 0 {
                 let text = format!("arrays of a file cannot grow along dimension {axis}");
                 return Err(Fault::new(FaultKind::Unsupported, text).hint("append along the first dimension, axis=0"));
@@ -113,7 +201,19 @@ impl File {
                     .hint("leave the section out; change what is there with write(section=...)"));
             }
             self.extend(asks)
-        })
+        };
+        let pieces = self.in_pieces(asks);
+        match pieces.is_empty() {
+            true => self.put("append", asks, options, prepare),
+            false => self.fill_and_put("append", (asks, &pieces), options, prepare),
+        }
+    }
+
+    /// How far the file goes, and what it begins with, where that may change when it grows.
+    fn gone_so_far(&self) -> (FileSize, Option<Vec<u8>>) {
+        self.await_calls();
+        let inside = self.inside();
+        (inside.form.extent(), inside.form.lasting().map(|_| inside.form.beginning()))
     }
 
     /// Carries out a write of what is prepared on each rank alike.
@@ -128,21 +228,18 @@ impl File {
         let what = format!("{verb} of {} to '{}'", crate::zarr::listed(&names), self.path().display());
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
         // The calls before this one decide where it may begin.
-        self.await_calls();
-        let (before, beginning) = {
-            let inside = self.inside();
-            (inside.form.extent(), inside.form.lasting().map(|_| inside.form.beginning()))
-        };
+        let now = self.gone_so_far();
         let fit = unfit.map_or_else(|| self.inside().form.check(options), Err);
         let fit = fit.and_then(|()| self.check_writable()).and_then(|()| options.check_each(asks.len()));
         let prepared = fit.and_then(|()| prepare(asks)).and_then(|prepared| {
             self.check_cast(&prepared, options.casting)?;
             Ok(prepared)
         });
-        let (Prepared { asks, sections, numbers, lengthens, adds }, fault) = match prepared {
+        let (Prepared { asks, sections, numbers, lengthens, adds, untold, since }, fault) = match prepared {
             Ok(prepared) => (prepared, None),
             Err(fault) => (Prepared::default(), Some(fault)),
         };
+        let (filled, (before, beginning)) = (since.is_some(), since.unwrap_or(now));
         let (is_new, adds) = (adds, adds && !self.is_new());
         let gets_room = self.is_new() && numbers.iter().any(|number| self.inside().form.gets_room(*number));
         let whole = !adds && sections.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.arrays;
@@ -150,7 +247,7 @@ impl File {
             let (stored, end) = (self.stored(&numbers), self.inside().form.extent().bytes);
             let putting = Putting::new(self.preferring(options.strategy), before.clone(), beginning);
             let (numbers, sections) = (numbers.clone(), sections.clone());
-            Box::new(Putting { stored, numbers, sections, lengthens, adds, end, whole, ..putting })
+            Box::new(Putting { stored, numbers, sections, lengthens, adds, untold, filled, end, whole, ..putting })
         };
         let (new, target) = (self.is_new(), (self.comm.rank() == 0).then(putting));
         let done = self.comm.transfer(Arguments {
@@ -243,9 +340,11 @@ impl File {
         let paths: Vec<Cow<str>> = asks.iter().map(|ask| Cow::from(&ask.name)).collect();
         let (there, mut taken) = (inside.form.numbers_of(&paths), HashSet::new());
         for (ArrayWrite { name, .. }, there) in asks.iter().zip(there) {
-            if !options.section.is_whole() || there.is_some() || !taken.insert(name) {
-                let text = format!("array '{name}' of a new file is written once and whole");
-                return Err(Fault::new(FaultKind::Invalid, text).hint("open a file that exists with mode 'r+'"));
+            if there.is_some() || !taken.insert(name) {
+                return Err(Fault::new(
+                    FaultKind::Invalid,
+                    format!("array '{name}' is new, and given twice in one call"),
+                ));
             }
         }
         let typed = asks.iter().enumerate().map(|(number, ask)| {
@@ -259,18 +358,21 @@ impl File {
         let typed = typed.collect::<Result<Vec<_>, Fault>>()?;
         inside.form.add(&typed, options)?;
         inside.added.extend(asks.iter().map(|_| request));
-        let mut numbers: Vec<usize> = (before.arrays..before.arrays + asks.len()).collect();
-        let records = inside.form.extent().records;
-        self.fill_others(&inside, before.records..records, &mut asks, &mut numbers)?;
-        Ok(Prepared { asks, numbers, adds: true, ..Prepared::default() })
+        let numbers: Vec<usize> = (before.arrays..before.arrays + asks.len()).collect();
+        let rows = numbers.iter().map(|_| 0).collect();
+        let given = Given { asks, numbers, rows };
+        let Given { asks, numbers, rows } = self.with_others(&inside, &before, given)?;
+        let plain = rows.iter().all(|row| *row == 0) && each_is_whole(&inside, &asks, &numbers);
+        let sections = if plain { Sections::Whole } else { sections_from(&asks, &rows) };
+        Ok(Prepared { asks, numbers, sections, adds: true, ..Prepared::default() })
     }
 
     /// Makes the arrays that grow longer.
-    fn extend(&self, mut asks: Vec<ArrayWrite>) -> Result<Prepared, Fault> {
+    fn extend(&self, asks: Vec<ArrayWrite>) -> Result<Prepared, Fault> {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-        let mut numbers = self.numbers(&names)?;
+        let numbers = self.numbers(&names)?;
         let mut inside = self.inside();
-        let before = inside.form.extent().records;
+        let before = inside.form.extent();
         let by = asks.first().and_then(|ask| ask.shape().first().copied()).unwrap_or(0);
         for (ask, number) in asks.iter().zip(&numbers) {
             let (array, given) = (inside.form.array(*number), ask.shape());
@@ -291,43 +393,124 @@ impl File {
         if numbers.iter().collect::<HashSet<_>>().len() < numbers.len() {
             return Err(Fault::new(FaultKind::Invalid, "an array is appended to twice in one call"));
         }
+        let rows = numbers.iter().map(|number| inside.form.rows(*number)).collect();
         inside.form.grow(&numbers, by)?;
-        self.fill_others(&inside, before..before + by, &mut asks, &mut numbers)?;
-        let rows = |(ask, number): (&ArrayWrite, &usize)| {
-            let start = inside.form.array(*number).shape[0] - by;
-            let whole = Section::whole(ask.shape());
-            let dims = whole.dims.into_iter().enumerate();
-            let dims = dims.map(|(d, triplet)| if d == 0 { Triplet { start, ..triplet } } else { triplet });
-            Section { dims: dims.collect() }
-        };
-        let sections = Sections::Each(asks.iter().zip(&numbers).map(rows).collect());
-        Ok(Prepared { sections, asks, numbers, lengthens: true, adds: false })
+        let Given { asks, numbers, rows } = self.with_others(&inside, &before, Given { asks, numbers, rows })?;
+        let sections = sections_from(&asks, &rows);
+        Ok(Prepared { sections, asks, numbers, lengthens: true, ..Prepared::default() })
     }
 
-    /// Arrays that grow with others, and of which nothing is given, get fill values: of one element, again and again.
-    fn fill_others(
-        &self,
-        inside: &Contained,
-        records: Range<u64>,
-        asks: &mut Vec<ArrayWrite>,
-        numbers: &mut Vec<usize>,
-    ) -> Result<(), Fault> {
-        if records.is_empty() {
+    /// Lets arrays grow that are written behind their last row, in formats that have it so: what nobody writes of the new rows is
+    /// fill values.
+    fn lengthen_to(&self, asks: &[ArrayWrite], sections: &Sections) -> Result<(), Error> {
+        let wanted = |(at, ask): (usize, &ArrayWrite)| {
+            let end = sections.of(at)?.dims.first()?.set().hull()?.1;
+            let inside = self.inside();
+            let number = inside.form.numbers_of(&self.paths(&[&ask.name]))[0]?;
+            let there = *inside.form.array(number).shape.first()?;
+            (inside.form.grows(number) && there < end).then_some((number, end))
+        };
+        if sections.is_whole() || !self.mode.writes() {
             return Ok(());
         }
-        let given: HashSet<usize> = numbers.iter().copied().collect();
-        let growing = inside.form.growing_together().into_iter();
-        let others: Vec<usize> = growing.filter(|number| !given.contains(number)).collect();
-        for (number, stored) in others.iter().copied().zip(inside.form.stored(&others, &"".into())) {
-            let FileArray { name, mut shape, element } = inside.form.array(number).into_owned();
-            shape[0] = records.end - records.start;
-            let memory = Memory::from_vec(stored.fill.to_vec());
-            let strides = vec![0; shape.len()];
-            let holding = Ownership::replicated(&shape, self.comm.size())?;
-            let array = LocalArray { memory, element, shape, strides, offset: 0 };
-            asks.push(ArrayWrite { name, arrays: vec![array], holding: Some(Arc::new(holding)) });
-            numbers.push(number);
+        self.await_calls();
+        if !self.inside().form.grows_by_sections() {
+            return Ok(());
         }
-        Ok(())
+        let longer: Vec<(usize, u64)> = asks.iter().enumerate().filter_map(wanted).collect();
+        if longer.is_empty() {
+            return Ok(());
+        }
+        self.arrange()?;
+        self.put("lengthen", asks, &WriteOptions::default(), |_| self.fill_to(&longer)).map(drop)
     }
+
+    /// Makes arrays so long, with fill values.
+    fn fill_to(&self, longer: &[(usize, u64)]) -> Result<Prepared, Fault> {
+        let mut inside = self.inside();
+        let before = inside.form.extent();
+        let mut given = Given::default();
+        for (number, end) in longer {
+            let there = inside.form.array(*number).shape[0];
+            // Others may have made it as long.
+            if there < *end {
+                let rows = inside.form.rows(*number);
+                inside.form.grow(&[*number], *end - rows)?;
+                if inside.form.growing_together().is_empty() {
+                    let rows = self.rows_of_fill(&inside, *number, *end - there)?;
+                    given.push(rows, *number, there);
+                }
+            }
+        }
+        let Given { asks, numbers, rows } = self.with_others(&inside, &before, given)?;
+        let sections = sections_from(&asks, &rows);
+        Ok(Prepared { sections, asks, numbers, lengthens: true, ..Prepared::default() })
+    }
+
+    /// What is given, and fill values for the rest of the rows that are new: of arrays that grow with others, and behind those that
+    /// are given of an array that has fewer than others.
+    fn with_others(&self, inside: &Contained, before: &FileSize, mut given: Given) -> Result<Given, Fault> {
+        let records = inside.form.extent().records;
+        let ends = given.numbers.iter().zip(&given.asks).zip(&given.rows);
+        let ends = ends.map(|((number, ask), row)| (*number, row + ask.shape().first().unwrap_or(&0)));
+        let ends: HashMap<usize, u64> = ends.collect();
+        for number in inside.form.growing_together() {
+            let old = if number < before.arrays { before.records } else { 0 };
+            let row = ends.get(&number).copied().unwrap_or(0).max(old);
+            if row < records {
+                given.push(self.rows_of_fill(inside, number, records - row)?, number, row);
+            }
+        }
+        Ok(given)
+    }
+
+    /// So many rows of fill values.
+    fn rows_of_fill(&self, inside: &Contained, number: usize, rows: u64) -> Result<ArrayWrite, Fault> {
+        let mut shape = inside.form.array(number).shape.clone();
+        shape[0] = rows;
+        self.filling(inside, number, shape)
+    }
+
+    /// Fill values of an array in this shape: of one element, again and again.
+    fn filling(&self, inside: &Contained, number: usize, shape: Vec<u64>) -> Result<ArrayWrite, Fault> {
+        let stored = inside.form.stored(&[number], &"".into());
+        let FileArray { name, element, .. } = inside.form.array(number).into_owned();
+        let memory = Memory::from_vec(stored[0].fill.to_vec());
+        let strides = vec![0; shape.len()];
+        let holding = Ownership::replicated(&shape, self.comm.size())?;
+        let array = LocalArray { memory, element, shape, strides, offset: 0 };
+        Ok(ArrayWrite { name, arrays: vec![array], holding: Some(Arc::new(holding)) })
+    }
+}
+
+/// What is written: of each array, its number in the file, and the row from which on.
+#[derive(Default)]
+struct Given {
+    asks: Vec<ArrayWrite>,
+    numbers: Vec<usize>,
+    rows: Vec<u64>,
+}
+
+impl Given {
+    fn push(&mut self, ask: ArrayWrite, number: usize, row: u64) {
+        self.asks.push(ask);
+        self.numbers.push(number);
+        self.rows.push(row);
+    }
+}
+
+/// The sections that begin at these rows, of the extents of what is written.
+fn sections_from(asks: &[ArrayWrite], rows: &[u64]) -> Sections {
+    let each = asks.iter().zip(rows).map(|(ask, row)| {
+        let whole = Section::whole(ask.shape()).dims.into_iter().enumerate();
+        Section {
+            dims: whole.map(|(d, triplet)| if d == 0 { Triplet { start: *row, ..triplet } } else { triplet }).collect(),
+        }
+    });
+    Sections::Each(each.collect())
+}
+
+/// Whether each array is written from end to end.
+fn each_is_whole(inside: &Contained, asks: &[ArrayWrite], numbers: &[usize]) -> bool {
+    asks.iter().zip(numbers).all(|(ask, number)| inside.form.array(*number).shape == ask.shape())
 }
