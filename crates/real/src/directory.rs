@@ -109,6 +109,25 @@ impl Directory {
     }
 }
 
+impl Directory {
+    /// Where a link leads at whose end nothing is.
+    fn leads_to(&self) -> Option<PathBuf> {
+        const LINKS_MAX: usize = 40;
+        let mut path = self.path.clone();
+        for _ in 0..LINKS_MAX {
+            match path.read_link() {
+                Ok(target) => path = path.parent()?.join(target),
+                Err(_) if path == self.path => return None,
+                Err(_) => {
+                    let real = path.parent()?.canonicalize().map(|above| Some(above.join(path.file_name()?)));
+                    return real.unwrap_or(Some(path));
+                }
+            }
+        }
+        None
+    }
+}
+
 impl Names for Directory {
     fn full(&self, name: &str) -> String {
         let path = self.path(name);
@@ -127,9 +146,11 @@ impl Names for Directory {
 
     fn followed(&self) -> Result<Option<String>, Fault> {
         progress::note();
-        match self.path.canonicalize() {
+        // The kernel may forbid to follow a link that another user put into a directory where all may write.
+        let real = fs::metadata(&self.path).and_then(|_| self.path.canonicalize());
+        match real {
             Ok(real) => Ok(Some(Directory::new(real).full(""))),
-            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) if is_missing(&error) => Ok(self.leads_to().map(|path| Directory::new(path).full(""))),
             Err(error) => Err(posix_fault("following", &self.path, &error)),
         }
     }

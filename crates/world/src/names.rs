@@ -139,7 +139,8 @@ pub trait Names: Send + Sync {
     /// # Errors
     /// When it cannot be known, or no root can have that name.
     fn resolve(&self) -> Result<String, Fault>;
-    /// The absolute name, without links, of what the root leads to in the end, if that is there.
+    /// The absolute name, without links, of what the root leads to in the end, if that is there, or the root is a link and could lead
+    /// there.
     ///
     /// # Errors
     /// When the place does not tell.

@@ -19,12 +19,11 @@ pub(super) fn not_there(path: &str) -> Fault {
     Fault::new(FaultKind::NotFound, format!("'{path}' does not exist"))
 }
 
-/// The directory and the name of a file. One that exists is changed where it really lies, so that its owners meet there
-/// by whatever link they came.
-pub(super) fn parts(file: &dyn Names, mode: Mode) -> Result<(Arc<dyn Names>, String), Fault> {
+/// The directory and the name of a file. It is read, changed or made where it really lies, so that its owners meet there by
+/// whatever link they came, and links stay.
+pub(super) fn parts(file: &dyn Names) -> Result<(Arc<dyn Names>, String), Fault> {
     let path = file.resolve()?;
-    let follows = !mode.writes_new() && file.at(&path).is_link("");
-    let real = if follows { file.at(&path).followed()? } else { None };
+    let real = if file.at(&path).is_link("") { file.at(&path).followed()? } else { None };
     let path = real.unwrap_or(path);
     let (directory, name) = file.at(&path).above().ok_or_else(|| {
         Fault::new(FaultKind::Invalid, format!("'{path}' does not end with a file name"))
@@ -138,7 +137,7 @@ pub(super) fn open_file(
             "give a path in a file system for raw, npy and NetCDF files; Zarr stores can lie in an object store",
         ));
     }
-    let (directory, name) = parts(file, mode)?;
+    let (directory, name) = parts(file)?;
     let home = Home::beside(directory.clone(), &name);
     let missing = || match directory.exists("") {
         true if directory.exists(&name) => {
