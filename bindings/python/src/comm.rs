@@ -1,6 +1,6 @@
 //! Memberships in communicators, and reports.
 
-use crate::errors::{RawUnready, raise};
+use crate::errors::{RawUnready, not_pickled, raise};
 use crate::interrupts::{asked, call, stop, unless_of_a_handler, waiting};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -265,6 +265,11 @@ pub(crate) struct Report(pub(crate) hyperslab::Report);
 
 #[pymethods]
 impl Report {
+    /// Refuses to be pickled.
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("a report", "pickle str(report), or the fields that you want"))
+    }
+
     #[getter]
     fn what(&self) -> &str {
         self.0.what()

@@ -82,3 +82,8 @@ impl From<RawUnready> for hyperslab::binding::Unready {
         hyperslab::binding::Unready { kind: kind(&name), doing, what, object, mismatch: expected.zip(found), hint }
     }
 }
+
+/// What cannot be pickled, and what to do.
+pub(crate) fn not_pickled(what: &str, hint: &str) -> PyErr {
+    pyo3::exceptions::PyTypeError::new_err(format!("{what} cannot be pickled\n  hint: {hint}"))
+}

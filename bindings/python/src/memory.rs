@@ -1,6 +1,6 @@
 //! Stores and object stores in memory, and where things are stored.
 
-use crate::errors::raise_alone;
+use crate::errors::{not_pickled, raise_alone};
 use hyperslab::{BucketNames, Cleaned, Death, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble, clean};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,6 +13,14 @@ pub(crate) struct Memory(MemoryTree);
 
 #[pymethods]
 impl Memory {
+    /// Refuses to be pickled.
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled(
+            "a store in memory",
+            "it is in this process only: copy it to a path, and open that where it lands",
+        ))
+    }
+
     #[new]
     fn new() -> Memory {
         Memory(MemoryTree::new())

@@ -8,7 +8,7 @@ mod records;
 use crate::below::{self, Spot};
 use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, posix_fault, write_back};
 use crate::likeness::Likeness;
-use crate::regular::is_missing;
+use crate::regular::{is_missing, leads_to};
 use crate::trust::Data;
 use crate::{extents, here, mounts, progress, regular, resting};
 use hyperslab_world::{
@@ -109,25 +109,6 @@ impl Directory {
     }
 }
 
-impl Directory {
-    /// Where a link leads at whose end nothing is.
-    fn leads_to(&self) -> Option<PathBuf> {
-        const LINKS_MAX: usize = 40;
-        let mut path = self.path.clone();
-        for _ in 0..LINKS_MAX {
-            match path.read_link() {
-                Ok(target) => path = path.parent()?.join(target),
-                Err(_) if path == self.path => return None,
-                Err(_) => {
-                    let real = path.parent()?.canonicalize().map(|above| Some(above.join(path.file_name()?)));
-                    return real.unwrap_or(Some(path));
-                }
-            }
-        }
-        None
-    }
-}
-
 impl Names for Directory {
     fn full(&self, name: &str) -> String {
         let path = self.path(name);
@@ -150,7 +131,7 @@ impl Names for Directory {
         let real = fs::metadata(&self.path).and_then(|_| self.path.canonicalize());
         match real {
             Ok(real) => Ok(Some(Directory::new(real).full(""))),
-            Err(error) if is_missing(&error) => Ok(self.leads_to().map(|path| Directory::new(path).full(""))),
+            Err(error) if is_missing(&error) => Ok(leads_to(&self.path).map(|path| Directory::new(path).full(""))),
             Err(error) => Err(posix_fault("following", &self.path, &error)),
         }
     }

@@ -2,12 +2,13 @@
 
 use hyperslab_world::Process;
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// This process.
 pub(crate) fn this_process() -> Process {
     static THIS: Mutex<Option<Process>> = Mutex::new(None);
-    let mut this = THIS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Another thread may be asking; in a child of a process of several, that one is gone and never ends.
+    let Ok(mut this) = THIS.try_lock() else { return asked() };
     // A child has a copy of what its parent knew of itself.
     let known = this.take().filter(|known| known.pid == std::process::id());
     this.insert(known.unwrap_or_else(asked)).clone()

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 /// File systems on a disk or in memory of this host.
 const AT_HAND: [&str; 9] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs"];
@@ -111,7 +111,12 @@ impl Table {
 
 /// All mounts that this process sees.
 fn mounts() -> std::io::Result<Arc<Mounts>> {
-    let mut kept = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = match TABLE.try_lock() {
+        Ok(kept) => kept,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        // Another thread reads it; in a child of a process of several, that one is gone and never ends.
+        Err(TryLockError::WouldBlock) => return Ok(Table::open()?.mounts),
+    };
     match &mut *kept {
         Some(table) if table.process == std::process::id() => {
             if table.has_changed() {

@@ -4,7 +4,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Opens a file to read it, and perhaps to write to it.
 pub(crate) fn open(path: &Path, write: bool) -> io::Result<File> {
@@ -25,6 +25,23 @@ pub(crate) fn open_known(path: &Path, write: bool) -> io::Result<(File, Metadata
 /// Whether nothing can have the path.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Where a link leads at whose end nothing is.
+pub(crate) fn leads_to(link: &Path) -> Option<PathBuf> {
+    let mut path = link.to_path_buf();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match path.read_link() {
+            Ok(target) => path = path.parent()?.join(target),
+            Err(_) if path == link => return None,
+            Err(_) => {
+                let real = path.parent()?.canonicalize().map(|above| Some(above.join(path.file_name()?)));
+                return real.unwrap_or(Some(path));
+            }
+        }
+    }
+    None
 }
 
 /// Room that is made at once for what is read of a small file \[B\].

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypedDict, final
+from typing import Any, NoReturn, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "Comm",
@@ -112,6 +112,7 @@ _Place: TypeAlias = str | PathLike[str] | tuple[Memory | MemoryObjects, str] | t
 @final
 class Memory:
     def __new__(cls) -> Memory: ...
+    def __reduce__(self) -> NoReturn: ...
     def full(self, name: str) -> str: ...
     def length(self, name: str) -> int | None: ...
     def lengths(self) -> list[tuple[str, int]]: ...
@@ -256,6 +257,7 @@ class Request:
 
 @final
 class Report:
+    def __reduce__(self) -> NoReturn: ...
     @property
     def what(self) -> str: ...
     @property

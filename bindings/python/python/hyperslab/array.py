@@ -120,6 +120,9 @@ class Array:
         self._seen: tuple[int, ArrayInfo] | None = None
         self._look()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Array, (self._group, self._name)
+
     def _look(self) -> ArrayInfo:
         changes = self._group._changes.count
         if self._seen is None or self._seen[0] != changes:

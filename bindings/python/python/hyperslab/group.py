@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyperslab import _core, _options
+from hyperslab._anew import OpenedAnew
 from hyperslab._calls import calling, end, give_up, run
 from hyperslab._frozen import frozen
 from hyperslab._moving import Moving, Report
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Group", "Report"]
 
 
-class Group(Moving, Mapping[str, Array]):
+class Group(OpenedAnew, Moving, Mapping[str, Array]):
     """An open group of arrays: a Zarr group, a step of one, or a file. Made by `open`, `Group.group` and `Group.step`.
 
     As a mapping it has the arrays by their names: ``group["rho"]``, ``"rho" in group``, ``len(group)`` and iteration,
@@ -36,6 +37,9 @@ class Group(Moving, Mapping[str, Array]):
     Each method says whether it is collective (all ranks of the communicator make the call) or local (any rank makes it
     by itself, and it waits for nobody); properties are local. Lists of the group are the same on all ranks at
     the same place of the program: they change only by collective calls, and by waiting for a request.
+
+    What `open` opened for reading, and arrays of it, can be pickled: it is opened anew where it lands, by one rank
+    alone. If one rank opened it alone, forked children may use it, too.
     """
 
     #: What the attributes were, after so many changes.
@@ -167,7 +171,10 @@ class Group(Moving, Mapping[str, Array]):
     def group(self, name: str) -> Group:
         """Open a group or a published step of this group, by its name or path. Collective."""
         with calling(self._comm, f"open group {name!r} of '{self.path}'"):
-            return self._inner(self._core.group(name))
+            inner = self._inner(self._core.group(name))
+        if self._origin is not None:
+            inner._comes_from(self._origin.below(name), alone=self._comm.size == 1)
+        return inner
 
     def create_group(self, name: str, *, attributes: Mapping[str, Any] | None = None, exist_ok: bool = False) -> Group:
         """Make a group, with those above it that are not there, and open it. Collective.

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, NamedTuple
 
 from hyperslab import _core
+from hyperslab._anew import origin_of
 from hyperslab._calls import calling, give_up
 from hyperslab._launch import LEFT_OUT, joined
 from hyperslab._log import noted
@@ -245,6 +246,8 @@ def open(  # noqa: A001 (as zarr has it)
             store = kind(Opening(core, member, place_of(path), mode, given, New(format, unlimited, attributes)))
         noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
         _warn_of_left(store, member, place_text(path))
+        if mode == "r":
+            store._comes_from(origin_of(path, format), alone=member.size == 1)
         return store
     except BaseException as error:
         give_up(core, member, what, error)
