@@ -55,13 +55,14 @@ def some_storage(random: Random, shape: tuple[int, ...], *, grows: bool) -> dict
 class Program5(Program):
     """Calls on one HDF5 file."""
 
-    def __init__(self, comm: Any, random: Random, *, netcdf: bool) -> None:
+    def __init__(self, comm: Any, random: Random, *, netcdf: bool, named: bool) -> None:
         super().__init__(comm, random)
         self.netcdf = netcdf
+        self.named = named
 
     def names(self, each: Variable) -> tuple[str, ...] | None:
-        """Only netCDF-4 has any."""
-        return each.dimensions if self.netcdf else None
+        """NetCDF-4 has names of all, and what we write labels, where there are dimensions."""
+        return each.dimensions if self.netcdf or (self.named and each.dimensions) else None
 
     def strategy(self) -> str | None:
         """One of those by which ranks may share chunks."""
@@ -146,7 +147,10 @@ def check_by_others(path: Path, model: Model, *, netcdf: bool) -> None:
         for name, each in model.variables.items():
             same(native(data[name][...]), each.values, f"h5py: {name}")
             if not netcdf:
-                assert_attributes(dict(data[name].attrs), each.attributes, name)
+                own = {key: value for key, value in data[name].attrs.items() if key != "DIMENSION_LABELS"}
+                assert_attributes(own, each.attributes, name)
+                labels = [each.label for each in data[name].dims]
+                assert labels in ([*each.dimensions], [""] * len(labels)), (name, labels)
                 assert data[name].fillvalue == (each.values.dtype.type(0) if each.fill is None else each.fill)
     if not netcdf:
         return
@@ -179,7 +183,7 @@ def check_by_others(path: Path, model: Model, *, netcdf: bool) -> None:
 def ours(comm: Any, path: Path, random: Random) -> None:
     """A file that we make and change, as others read it."""
     netcdf = bool(random.random() < 0.5)
-    program = Program5(comm, random, netcdf=netcdf)
+    program = Program5(comm, random, netcdf=netcdf, named=True)
     model, calls = some_file(random, netcdf=netcdf)
     form = "netcdf4" if netcdf else "hdf5"
     given: dict[str, Any] = {"format": form, "attributes": model.attributes}
@@ -274,7 +278,7 @@ def write_by_netcdf4(path: Path, model: Model, random: Random) -> list[str]:
 def theirs(comm: Any, path: Path, random: Random) -> None:
     """A file that others make, as we read it and change what lies in one stretch."""
     netcdf = bool(random.random() < 0.4)
-    program = Program5(comm, random, netcdf=netcdf)
+    program = Program5(comm, random, netcdf=netcdf, named=False)
     model, calls = some_file(random, netcdf=netcdf)
     model.variables = {each.name: each for call in calls for each in call}
     for each in model.variables.values():

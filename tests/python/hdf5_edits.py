@@ -60,7 +60,7 @@ class Editor:
 
     def __init__(self, comm: Any, random: Random, tree: Tree) -> None:
         self.comm, self.random, self.tree = comm, random, tree
-        self.program = Program5(comm, random, netcdf=False)
+        self.program = Program5(comm, random, netcdf=False, named=False)
 
     def one_of(self, options: list[Any]) -> Any:
         """Any of them."""

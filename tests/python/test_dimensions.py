@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import h5py
 import hyperslab as hs
 import netCDF4
 import numpy as np
@@ -100,3 +101,34 @@ def test_records_land_behind_all_that_are_there(ranks: int, tmp_path: Path) -> N
             assert np.array_equal(found[name][1][tuple(map(slice, values.shape))], values), name
     with hs.open(tmp_path / "a.nc") as file:
         assert all(np.array_equal(file.read(name), values) for name, (_, values) in found.items())
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_names_of_dimensions_of_hdf5_are_labels(ranks: int, tmp_path: Path) -> None:
+    """As h5py has them, also in a file that exists, and when attributes change."""
+    path = tmp_path / "a.h5"
+
+    def write(comm: hs.ThreadComm, mode: Any, name: str) -> None:
+        with hs.open(path, mode, comm=comm) as file:
+            dist = hs.Distribution.replicated((2, 3), comm.size)
+            file.write(name, np.zeros((2, 3)), dist, dimension_names=["y", None], attributes={"units": "m"})
+            assert file[name].dimension_names == ("y", None)
+            with pytest.raises(hs.InvalidError, match="expected 2 names of dimensions, found 1"):
+                file.write("wrong", np.zeros((2, 3)), dist, dimension_names=["y"])
+            file[name].attrs.replace({"units": "km"})
+
+    hs.threads(ranks, lambda comm: write(comm, "w", "first"))
+    hs.threads(ranks, lambda comm: write(comm, "r+", "group/later"))
+    with h5py.File(path, "r+") as file:
+        for name in ("first", "group/later"):
+            assert [each.label for each in file[name].dims] == ["y", ""]
+            assert file[name].attrs["units"] == "km"
+        theirs = file.create_dataset("theirs", data=np.zeros((2, 2)))
+        theirs.dims[1].label = "wide"
+        file.create_dataset("x", data=np.arange(3.0)).make_scale("x")
+        file["first"].dims[1].attach_scale(file["x"])
+    with hs.open(path) as file:
+        found = {name: file[name].dimension_names for name in file}
+        assert found["theirs"] == (None, "wide")
+        assert found["group/later"] == ("y", None)
+        assert sorted(found) == ["first", "group/later", "theirs", "x"]

@@ -6,7 +6,8 @@ use crate::errors::raise_alone;
 use crate::layout::RawOwnership;
 use hyperslab::binding::{casting_named, codecs_named, exchange_named, limit_of, strategy_named};
 use hyperslab::{
-    ArrayOptions, Codecs, Error, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Strategy, WriteOptions,
+    ArrayOptions, Codecs, Error, FileLocking, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Strategy,
+    WriteOptions,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -90,6 +91,7 @@ OpenKeywords {
     servers: u32,
     strategy: String,
     exchange: String,
+    locking: String,
 }
 }
 
@@ -113,6 +115,7 @@ impl OpenKeywords {
         if self.servers == Some(0) {
             return Err(Error::invalid("servers must be a whole number of 1 or more, got 0"));
         }
+        options.locking = self.locking.as_deref().map(locking_named).transpose()?;
         options.preference = Preference {
             strategy: self.strategy.as_deref().map(strategy_named).transpose()?,
             exchange: self.exchange.as_deref().map(exchange_named).transpose()?,
@@ -122,6 +125,15 @@ impl OpenKeywords {
             ..Preference::default()
         };
         Ok(options)
+    }
+}
+
+fn locking_named(name: &str) -> Result<FileLocking, Error> {
+    match name {
+        "always" => Ok(FileLocking::Always),
+        "best-effort" => Ok(FileLocking::BestEffort),
+        "never" => Ok(FileLocking::Never),
+        _ => Err(Error::invalid(format!("locking must be True, False or 'best-effort', got '{name}'"))),
     }
 }
 

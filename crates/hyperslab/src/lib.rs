@@ -125,7 +125,7 @@ pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Para
 pub use hyperslab_real::Directory;
 pub use hyperslab_world::{BucketNames, Death, FaultKind, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble};
 pub use left::finalize;
-pub use options::{ArrayOptions, OpenOptions, ReadOptions, ShardShape, WriteOptions};
+pub use options::{ArrayOptions, FileLocking, OpenOptions, ReadOptions, ShardShape, WriteOptions};
 pub use request::Request;
 pub use selection::Sections;
 pub use trace::Predicted;

@@ -42,12 +42,36 @@ pub struct OpenOptions {
     pub storage: Duration,
     /// What the user wants of the planner; nothing.
     pub preference: Preference,
+    /// Whether the lock of HDF5's library is honoured; as its variable `HDF5_USE_FILE_LOCKING` says.
+    pub locking: Option<FileLocking>,
+}
+
+/// Whether the lock is honoured that HDF5's library has on a file that it has open, and taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileLocking {
+    /// It is, and a file system without locks is an error.
+    Always,
+    /// It is where the file system has locks.
+    BestEffort,
+    /// It is not: whoever has the file open for writing is not noticed.
+    Never,
+}
+
+impl FileLocking {
+    /// What the variable of HDF5's library says.
+    pub(crate) fn of_environment() -> FileLocking {
+        match std::env::var("HDF5_USE_FILE_LOCKING").as_deref() {
+            Ok("FALSE" | "0") => FileLocking::Never,
+            Ok("BEST_EFFORT") => FileLocking::BestEffort,
+            _ => FileLocking::Always,
+        }
+    }
 }
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
         let hyperslab_walk::Limits { arrival, progress, storage } = hyperslab_walk::Limits::default();
-        OpenOptions { durable: true, arrival, progress, storage, preference: Preference::default() }
+        OpenOptions { durable: true, arrival, progress, storage, preference: Preference::default(), locking: None }
     }
 }
 
@@ -63,6 +87,8 @@ impl OpenOptions {
         storage: Duration = storage;
         /// With what the user wants of the planner.
         preference: Preference = preference;
+        /// With this rule for the lock of HDF5's library.
+        locking: FileLocking = Some(locking);
     }
 
     /// The limits on waiting.

@@ -79,6 +79,7 @@ class _OpenKeywords(TypedDict, total=False):
     servers: int | None
     strategy: str | None
     exchange: str | None
+    locking: str | None
 
 class _WriteKeywords(TypedDict, total=False):
     sections: list[_Section] | None

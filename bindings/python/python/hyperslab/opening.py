@@ -146,6 +146,7 @@ def open(  # noqa: A001 (as zarr has it)
     servers: int | None = None,
     strategy: str | None = None,
     exchange: str | None = None,
+    locking: bool | Literal["best-effort"] | None = None,
     trace: str | PathLike[str] | None = None,
 ) -> Group:
     """Open a Zarr store, or a NetCDF or HDF5 file, on all ranks of a communicator. Collective.
@@ -196,6 +197,9 @@ def open(  # noqa: A001 (as zarr has it)
         ``disk-directed``; docs/planning.md says what they are.
     exchange : {"all", "sharers"}, optional
         For strategy ``two-phase``: data cross between any ranks, or only between those that share extents of the file.
+    locking : bool or "best-effort", optional
+        Whether the lock of HDF5's library is honoured and taken, of an HDF5 or netCDF-4 file; with ``"best-effort"``
+        where the file system has locks. By default as the variable ``HDF5_USE_FILE_LOCKING`` says, of rank 0.
     trace : path, optional
         A directory into which all further calls of this communicator are recorded; see `hyperslab.trace`.
 
@@ -239,6 +243,7 @@ def open(  # noqa: A001 (as zarr has it)
                 "servers": servers,
                 "strategy": strategy,
                 "exchange": exchange,
+                "locking": _locking(locking),
             }
             if not isinstance(mode, str):
                 raise unfit("mode", "'r', 'r+', 'a', 'w' or 'x'", mode)
@@ -252,6 +257,13 @@ def open(  # noqa: A001 (as zarr has it)
     except BaseException as error:
         give_up(core, member, what, error)
         raise
+
+
+def _locking(locking: Any) -> str | None:
+    """The rule for HDF5's lock by its name."""
+    if locking is None or isinstance(locking, str):
+        return locking
+    return "always" if locking else "never"
 
 
 def _warn_of_left(store: Group, member: _core.Comm, path: str) -> None:

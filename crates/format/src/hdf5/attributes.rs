@@ -21,11 +21,14 @@ pub const OF_DIMENSIONS: [&str; 8] = [
     "NAME",
     "DIMENSION_LIST",
     "REFERENCE_LIST",
-    "DIMENSION_LABELS",
+    LABELS,
     "_Netcdf4Dimid",
     "_Netcdf4Coordinates",
     "_NCProperties",
 ];
+
+/// That which names dimensions that are no datasets.
+pub(super) const LABELS: &str = "DIMENSION_LABELS";
 
 /// For whom attributes are written and read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,6 +113,25 @@ impl Hdf5Attribute {
                 Err(what) => kept(&what, shape),
             },
         }
+    }
+
+    /// Names of dimensions, of which some may have none, as HDF5's dimension scales call them labels.
+    pub fn of_labels(names: &[Option<String>]) -> Hdf5Attribute {
+        let texts = names.iter().map(|name| name.clone().unwrap_or_default().into_bytes()).collect();
+        Hdf5Attribute {
+            name: LABELS.into(),
+            datatype: Datatype::VariableText { utf8: true },
+            shape: Some(vec![names.len() as u64]),
+            value: StoredValue::Texts(texts),
+        }
+    }
+
+    /// The names that it gives to so many dimensions, if it is such.
+    pub(super) fn as_labels(&self, ndim: usize) -> Option<Vec<Option<String>>> {
+        let StoredValue::Texts(texts) = &self.value else { return None };
+        let name = |text: &Vec<u8>| String::from_utf8(text.clone()).ok().filter(|name| !name.is_empty());
+        let names: Vec<_> = texts.iter().map(name).collect();
+        (self.name == LABELS && names.len() == ndim && names.iter().any(Option::is_some)).then_some(names)
     }
 
     /// One text, if it is that.

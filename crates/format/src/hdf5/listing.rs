@@ -1,5 +1,6 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
+use super::attributes::LABELS;
 use super::content::{Dataset, DatasetStorage, Hdf5Attribute, MetadataSource, StoredValue};
 use super::object_walk::{FoundDataset, ListedGroup, ObjectWalk};
 use super::pipeline::Pipeline;
@@ -20,7 +21,7 @@ pub struct ListedDataset {
     pub dataset: Result<Dataset, Error>,
     /// Its attributes; of those that cannot be read, what they are.
     pub attributes: Vec<Hdf5Attribute>,
-    /// Names of its dimensions, where netCDF-4 gives it any.
+    /// Names of its dimensions, where netCDF-4 or labels give it any.
     pub dimensions: Option<Vec<Option<String>>>,
 }
 
@@ -156,13 +157,20 @@ impl FoundDataset {
 
     fn listed(&self, file: &Hdf5File, scales: &Scales) -> ListedDataset {
         let name = |at: Option<u64>| at.and_then(|at| scales.names.get(&at).cloned());
-        let dimensions = self.dimensions(file, scales).map(|each| each.into_iter().map(name).collect());
+        let dimensions: Option<Vec<_>> = self.dimensions(file, scales).map(|each| each.into_iter().map(name).collect());
+        let dimensions = dimensions.or_else(|| self.labels());
         ListedDataset {
             path: self.shown(),
             dataset: self.dataset.clone().and_then(|dataset| readable(dataset, &self.path)),
             attributes: self.attributes.clone(),
             dimensions,
         }
+    }
+
+    /// Names of its dimensions, where it has labels.
+    fn labels(&self) -> Option<Vec<Option<String>>> {
+        let ndim = self.dataset.as_ref().ok()?.shape.as_ref()?.len();
+        self.attribute(LABELS)?.as_labels(ndim)
     }
 
     /// The addresses of its dimensions, where netCDF-4 gives it any.

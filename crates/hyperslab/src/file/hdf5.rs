@@ -21,7 +21,7 @@ use super::form::{
 use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
-use crate::options::{OpenOptions, WriteOptions};
+use crate::options::{FileLocking, OpenOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Mode};
 use by_path::above;
 use chunks::new_chunks;
@@ -245,6 +245,11 @@ impl Form for Hdf5 {
                 attributes.set("_FillValue", AttributeValue::Elements(value));
             }
             let dimensions = options.dimension_names_of(number).map(<[_]>::to_vec);
+            if let Some(names) = dimensions.as_ref().filter(|names| names.len() != ask.shape().len()) {
+                let text = format!("names of dimensions do not fit array '{}'", ask.name);
+                let expected = format!("{} names of dimensions", ask.shape().len());
+                return Err(Fault::new(FaultKind::Invalid, text).expected(expected, names.len().to_string()));
+            }
             let limits = self.limits_of(ask, dimensions.as_deref(), own)?;
             let cut = new_chunks((ask, *element), own, &limits, &fill)?;
             self.push(one, Said { cut, limits, fill, dimensions, attributes })
@@ -406,10 +411,10 @@ impl File {
         let form = move |told: &[u8]| -> Result<Box<dyn Form>, Fault> {
             Ok(Box::new(if mode.writes_new() { Hdf5::new(options)? } else { Hdf5::of_told(told)? }))
         };
-        let kept = OwnLock::default();
+        let (kept, locking) = (OwnLock::default(), opening.locking);
         let keep = kept.clone();
         let look = move |directory: &dyn Names, name: &str, actual| {
-            let actual = locked(directory, name, actual, (mode, &keep))?;
+            let actual = locked(directory, name, actual, (mode, locking, &keep))?;
             look_at(directory, name, actual)
         };
         let file = File::open_as(comm, location, (mode, opening), (what, fields, fit), look, form)?;
@@ -417,25 +422,34 @@ impl File {
     }
 }
 
+/// Whether a file is written, which rule holds for its lock, and where that is kept.
+pub(super) type LockedFor<'a> = (Mode, Option<FileLocking>, &'a OwnLock);
+
 /// Honours the lock that HDF5's libraries have on a file (flock): whoever writes has it for himself alone, as long as he has the
 /// file open. Gives how long the file is from then on \[B\].
 pub(super) fn locked(
     directory: &dyn Names,
     name: &str,
     actual: u64,
-    (mode, keep): (Mode, &OwnLock),
+    (mode, locking, keep): LockedFor,
 ) -> Result<u64, Fault> {
+    let locking = locking.unwrap_or_else(FileLocking::of_environment);
+    if locking == FileLocking::Never {
+        return Ok(actual);
+    }
     let busy = |by: &str| {
         let path = directory.full(name);
         let text = format!("'{path}' is open {by}, in this program or another, which has it locked");
         Fault::new(FaultKind::Busy, text).about(path).hint("close it there; lslocks says who has it")
     };
+    // Best effort does without where there are none.
+    let none = |fault: Fault| if locking == FileLocking::BestEffort { Ok(()) } else { Err(fault) };
     if !mode.writes() {
-        if !directory.is_shared(name)? {
+        if !directory.is_shared(name).or_else(|fault| none(fault).map(|()| true))? {
             return Err(busy("for writing"));
         }
     } else {
-        match directory.lock(name)? {
+        match directory.lock(name).or_else(|fault| none(fault).map(|()| Locked::Absent))? {
             Locked::Ours(lock) => *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock),
             Locked::Busy => return Err(busy("for reading or writing")),
             Locked::Absent => {}

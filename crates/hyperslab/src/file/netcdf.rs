@@ -2,6 +2,7 @@
 
 use super::disk::SeenFile;
 use super::form::{Described, FileArray, FileSize, Form, Lasting, LookAt, NumbersByName};
+use super::hdf5::LockedFor;
 use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
@@ -118,12 +119,7 @@ const OF_CLASSIC: u8 = 0;
 const OF_HDF5: u8 = 1;
 
 /// The same of a file that may be one of netCDF-4, which is HDF5: names do not tell.
-fn look_at_either(
-    directory: &dyn Names,
-    name: &str,
-    actual: u64,
-    keeping: (Mode, &OwnLock),
-) -> Result<SeenFile, Fault> {
+fn look_at_either(directory: &dyn Names, name: &str, actual: u64, keeping: LockedFor) -> Result<SeenFile, Fault> {
     let prefix = directory.read_prefix(name, SIGNATURE.len() as u64)?.unwrap_or_default();
     let (kind, (told, proofs)) = match prefix == SIGNATURE {
         true => {
@@ -398,10 +394,11 @@ impl File {
                 None => Err(Fault::new(FaultKind::Peer, "rank 0 told nothing of a NetCDF file")),
             }
         };
-        let kept = OwnLock::default();
+        let (kept, locking) = (OwnLock::default(), opening.locking);
         let keep = kept.clone();
-        let look =
-            move |directory: &dyn Names, name: &str, actual| look_at_either(directory, name, actual, (mode, &keep));
+        let look = move |directory: &dyn Names, name: &str, actual| {
+            look_at_either(directory, name, actual, (mode, locking, &keep))
+        };
         let file = File::open_as(comm, location, (mode, opening), (what, fields, fit), look, form)?;
         Ok(File { own_lock: kept, ..file })
     }

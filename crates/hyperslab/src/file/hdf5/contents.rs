@@ -290,6 +290,9 @@ impl Hdf5Array {
     pub(super) fn dataset(&self, options: &Hdf5Options) -> Result<NewDataset, Fault> {
         let FileArray { name, shape, element } = &self.array;
         let made = Hdf5Attribute::of_values(&self.attributes.get(), Some(*element), options.dialect());
+        let mut attributes = made.map_err(format_fault)?;
+        let named = self.dimensions.as_ref().filter(|names| !options.netcdf && names.iter().any(Option::is_some));
+        attributes.extend(named.map(|names| Hdf5Attribute::of_labels(names)));
         let names = self.dimensions.iter().flatten().enumerate();
         // Where some have no name, all of a netCDF file need one.
         let name_of = |(d, name): (usize, &Option<String>)| name.clone().unwrap_or_else(|| format!("dim_{d}"));
@@ -301,7 +304,7 @@ impl Hdf5Array {
             fill: Some(self.fill.clone()).filter(|fill| fill.iter().any(|byte| *byte != 0)),
             storage: self.place.to_make(shape, element.bytes()),
             filters: self.place.filters(),
-            attributes: made.map_err(format_fault)?,
+            attributes,
             dimensions: if options.netcdf { names.map(name_of).collect() } else { Vec::new() },
         })
     }
