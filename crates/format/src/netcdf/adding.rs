@@ -250,7 +250,7 @@ impl NetcdfHeader {
     }
 
     /// Whether there is room before the first data for what the file begins with, where so many variables have places.
-    fn has_room(&self, placed: usize) -> bool {
+    pub(super) fn has_room(&self, placed: usize) -> bool {
         let room = self.variables[..placed].iter().map(|variable| variable.begin).min();
         room.is_none_or(|room| self.to_bytes().len() as u64 <= room)
     }

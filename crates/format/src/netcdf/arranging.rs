@@ -49,7 +49,7 @@ impl NetcdfHeader {
     /// Gives all variables the places that the format has for them. Says what has to be moved for that; `None` where all lie there
     /// already.
     pub fn arrange(&mut self) -> Option<Arranged> {
-        if self.is_arranged() {
+        if self.is_arranged() && self.has_room(self.arranged) {
             return None;
         }
         let old = std::mem::replace(self, NetcdfHeader { arranged: self.variables.len(), ..self.clone() });

@@ -13,6 +13,7 @@ mod adding;
 mod arranging;
 mod attribute;
 mod build;
+mod editing;
 mod names;
 mod parse;
 mod policy;

@@ -2,12 +2,13 @@
 //! name with the next publication; of a file that was there when it was opened, at the end of the call.
 
 use super::File;
-use super::form::FileSize;
+use super::form::{FileSize, Form};
 use super::phase::FilePhase;
 use super::policy::COPY_BYTES;
 use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
+use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
 
 impl File {
@@ -29,13 +30,7 @@ impl File {
         if !can || inside.form.numbers_of(&self.paths(&names)).iter().any(Option::is_some) {
             return Ok(None);
         }
-        if let Some(unfinished) = self.unfinished.list().first() {
-            let text = format!("an update of '{unfinished}' did not end, which a copy with new arrays would not tell");
-            return Err(Fault::new(FaultKind::Invalid, text)
-                .about(self.path().display().to_string())
-                .hint("write again what was being written, and then add arrays")
-                .into());
-        }
+        self.check_finished()?;
         let before = inside.form.extent();
         inside.form.is_hidden_again();
         inside.begun = None;
@@ -58,11 +53,67 @@ impl File {
             inside.form.back_to(before);
             drop(inside);
             self.unhide();
-            if self.comm.rank() == 0 && !self.comm.is_poisoned() {
-                drop(self.attempts.end());
-            }
+            self.end_copy();
         }
         shown
+    }
+
+    /// Changes what a file says that cannot be changed where it lies: of one that is seen, in a copy, which takes its place. Collective.
+    pub(super) fn edit_copy(
+        &self,
+        (what, fields): (String, Vec<(String, String)>),
+        form: Box<dyn Form>,
+    ) -> Result<(), Error> {
+        let (hidden, before) = (self.is_new(), self.inside().form.extent());
+        let mut all = vec![("operation".to_string(), what.clone())];
+        all.extend(fields);
+        let fault = if hidden { None } else { self.check_finished().err() };
+        let question = Question::opening(what.clone(), all.clone(), fault.map(|fault| fault.context(&what)));
+        let file = self.clone();
+        let copies = move || if hidden { Ok(Vec::new()) } else { file.make_copy(before.bytes).map(|()| Vec::new()) };
+        self.comm.agree_on(question, false, copies)?;
+        let old = {
+            let mut inside = self.inside();
+            inside.changed = true;
+            std::mem::replace(&mut inside.form, form)
+        };
+        if hidden {
+            return Ok(());
+        }
+        self.inside().form.is_hidden_again();
+        self.phase.set(FilePhase::Hidden);
+        let shown = self.show((what, all), None);
+        if shown.as_ref().is_err_and(|error| !error.is_unsynced()) {
+            self.inside().form = old;
+            self.unhide();
+            self.end_copy();
+        }
+        shown
+    }
+
+    /// Rank 0 makes a hidden copy of so many bytes that are seen.
+    fn make_copy(&self, bytes: u64) -> Result<(), Fault> {
+        let made = self.attempts.make_file(&[], bytes).and_then(|()| self.copy_shown(bytes));
+        match made {
+            Ok(()) => self.inside().begun = Some((Vec::new(), bytes)),
+            Err(_) => drop(self.attempts.end()),
+        }
+        made
+    }
+
+    /// Nothing stays of a copy that never took the place of the file.
+    fn end_copy(&self) {
+        if self.comm.rank() == 0 && !self.comm.is_poisoned() {
+            drop(self.attempts.end());
+        }
+    }
+
+    /// Refuses to make a copy where that would not tell what an update left half done.
+    fn check_finished(&self) -> Result<(), Fault> {
+        let Some(unfinished) = self.unfinished.list().into_iter().next() else { return Ok(()) };
+        let text = format!("an update of '{unfinished}' did not end, which a copy would not tell");
+        let hint = "write again what was being written before";
+        Err(Fault::new(FaultKind::Invalid, text).about(self.path().display().to_string()).hint(hint))
     }
 
     /// It is seen as it was, since what it was hidden for has failed.

@@ -15,7 +15,12 @@ impl File {
     /// Carries out a change: rank 0 in a file that exists, all ranks in what they know.
     pub(super) fn edit(&self, what: String, fields: Vec<(String, String)>, edit: &Edit) -> Result<(), Error> {
         self.await_calls();
-        let checked = self.check_writable().and_then(|()| self.inside().form.change_of(edit));
+        let edited = self.check_writable().and_then(|()| self.inside().form.edited(edit));
+        let edited = match edited {
+            Ok(Some(form)) => return self.edit_copy((what, fields), form),
+            other => other.map(drop),
+        };
+        let checked = edited.and_then(|()| self.inside().form.change_of(edit));
         let (change, fault) = match checked {
             Ok(change) => (change, None),
             Err(fault) => (None, Some(fault.context(&what))),

@@ -301,6 +301,13 @@ pub(crate) trait Form: Debug + Send {
     fn takes_new(&self) -> bool {
         false
     }
+    /// The same with a change that is not carried out where the file lies, but on a copy.
+    ///
+    /// # Errors
+    /// When it is not possible.
+    fn edited(&self, _edit: &Edit) -> Result<Option<Box<dyn Form>>, Fault> {
+        Ok(None)
+    }
     /// Whether elements that nobody writes are fill values only where these are written.
     fn fills_by_writing(&self) -> bool {
         false

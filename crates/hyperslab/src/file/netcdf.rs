@@ -1,6 +1,7 @@
 //! NetCDF classic files: their variables are the arrays, and those with the unlimited dimension grow.
 
 use super::disk::SeenFile;
+use super::edit::Edit;
 use super::form::{Described, FileArray, FileSize, Form, Lasting, LookAt, NumbersByName};
 use super::hdf5::LockedFor;
 use super::{File, OwnLock};
@@ -78,6 +79,8 @@ struct Netcdf {
     /// How many rows were seen or written of those that have fewer than there are records: the rest are fill values, until they are
     /// appended in turn.
     behind: BTreeMap<usize, u64>,
+    /// Whether what the file begins with may have become too long for its room.
+    outgrown: bool,
 }
 
 /// The header of a file that exists.
@@ -145,7 +148,14 @@ impl Netcdf {
     }
 
     fn of_header(header: NetcdfHeader, options: NetcdfOptions) -> Netcdf {
-        Netcdf { header, found: None, options, numbers: NumbersByName::default(), behind: BTreeMap::new() }
+        Netcdf {
+            header,
+            found: None,
+            options,
+            numbers: NumbersByName::default(),
+            behind: BTreeMap::new(),
+            outgrown: false,
+        }
     }
 
     /// Of an array that grows, so many rows are there.
@@ -306,7 +316,30 @@ impl Form for Netcdf {
     }
 
     fn unarranged(&self) -> Option<Arranged> {
-        if self.header.is_arranged() { None } else { self.header.clone().arrange() }
+        if self.header.is_arranged() && !self.outgrown { None } else { self.header.clone().arrange() }
+    }
+
+    fn edited(&self, edit: &Edit) -> Result<Option<Box<dyn Form>>, Fault> {
+        let mut header = self.header.clone();
+        let number = |name: &str| {
+            let found = header.variables.iter().position(|variable| variable.name == name);
+            let text = format!("there is no array '{name}'");
+            found.ok_or_else(|| Fault::new(FaultKind::NotFound, text).hint("list what there is with arrays()"))
+        };
+        let edited = match edit {
+            Edit::Attributes { of, edit } => {
+                let of = if of.is_empty() { None } else { Some(number(of)?) };
+                header.edit_attributes(of, edit)
+            }
+            Edit::Rename { from, to } => {
+                let number = number(from)?;
+                header.rename(number, to)
+            }
+            _ => return Ok(None),
+        };
+        edited.map_err(format_fault)?;
+        let (options, behind) = (self.options.clone(), self.behind.clone());
+        Ok(Some(Box::new(Netcdf { behind, outgrown: true, ..Netcdf::of_header(header, options) })))
     }
 
     fn adds_by_copy(&self) -> bool {
@@ -330,6 +363,7 @@ impl Form for Netcdf {
 
     fn is_arranged(&mut self) {
         self.header.arrange();
+        self.outgrown = false;
     }
 
     fn grow(&mut self, numbers: &[usize], by: u64) -> Result<(), Fault> {
