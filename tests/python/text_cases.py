@@ -8,6 +8,9 @@ from typing import Any
 import h5py
 import hyperslab as hs
 import numpy as np
+import zarr
+from numcodecs import GZip
+from zarr.codecs import GzipCodec, TransposeCodec
 
 WORDS = ["", "a", "twelve bytes", "größe", "the end"]
 
@@ -53,3 +56,31 @@ def texts_of_others(path: Path, libver: str) -> None:
         data.create_dataset("partly", (8,), dtype=h5py.string_dtype(), chunks=(2,))[3:5] = ["x", "y"]
         data.create_dataset("none", (0,), dtype=h5py.string_dtype())
         data["long"] = ["x" * 100_000, "y" * 70_000]
+
+
+def texts_of_zarr(path: Path, version: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """A store of zarr-python with texts: scalar, empty, never written, compressed, long, in shards, transposed."""
+    random = np.random.default_rng(7)
+    many = np.array(["ä" * int(random.integers(0, 40)) for _ in range(3000)], object)
+    group = zarr.open_group(path, mode="w", zarr_format=version)
+
+    def made(name: str, values: Any, **options: Any) -> None:
+        values = np.asarray(values, object)
+        options.setdefault("chunks", values.shape)
+        group.create_array(name, shape=values.shape, dtype=str, **options)[...] = values
+
+    made("scalar", "a title")
+    made("plain", WORDS)
+    made("many", many.reshape(60, 50), chunks=(7, 50))
+    made("zipped", many, chunks=(100,), compressors=GZip() if version == 2 else GzipCodec())
+    made("bare", many[:90].reshape(9, 10), chunks=(4, 3), compressors=None)
+    made("long", ["x" * 100_000, "y" * 70_000])
+    group.create_array("never", shape=(4,), chunks=(2,), dtype=str, fill_value="größe")
+    group.create_array("partly", shape=(8,), chunks=(2,), dtype=str)[3:5] = ["x", "y"]
+    group.create_array("none", shape=(0,), chunks=(1,), dtype=str)
+    if version == 2:
+        made("fortran", many[:12].reshape(3, 4), chunks=(2, 3), order="F")
+    else:
+        made("shards", many.reshape(60, 50), chunks=(5, 10), shards=(20, 50))
+        made("turned", many[:12].reshape(3, 4), chunks=(2, 3), filters=[TransposeCodec(order=(1, 0))])
+    return {name: np.asarray(group[name][...]).astype(object) for name in sorted(group)}

@@ -1,8 +1,12 @@
 //! What is looked at in storage without reading elements.
 
 use crate::errors::raise_alone;
+use crate::interrupts::call;
+use crate::options::Name;
 use crate::target::Target;
+use hyperslab::File;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 
 /// Coordinates of chunks that are stored, one behind the other, and whether there may be more.
 type RawUnits = (Vec<u64>, bool);
@@ -26,4 +30,25 @@ pub(crate) fn stored_chunks(
 #[pyfunction]
 pub(crate) fn check_open(target: &Target) -> PyResult<()> {
     target.open().map(drop)
+}
+
+/// The texts of variable length that elements of arrays say: as bytes in HDF5, and else as characters, where what is no UTF-8 has
+/// what Python calls surrogate escapes.
+#[pyfunction]
+pub(crate) fn texts<'py>(
+    py: Python<'py>,
+    target: &Target,
+    of: Vec<(Name, Vec<u8>)>,
+    together: bool,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let inner = target.open()?;
+    let of: Vec<(&str, &[u8])> = of.iter().map(|(Name(name), elements)| (name.as_str(), &elements[..])).collect();
+    let found = call(py, || inner.arrays().texts(&of, together))?;
+    let are_characters = inner.file().is_none_or(File::is_netcdf4);
+    let shown = |text: &Vec<u8>| match std::str::from_utf8(text) {
+        Ok(characters) if are_characters => Ok(PyString::new(py, characters).into_any()),
+        Err(_) if are_characters => PyBytes::new(py, text).call_method1("decode", ("utf-8", "surrogateescape")),
+        _ => Ok(PyBytes::new(py, text).into_any()),
+    };
+    found.iter().map(shown).collect()
 }

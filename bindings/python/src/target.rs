@@ -279,13 +279,6 @@ impl Target {
         self.open().map_or(Ok(None), |inner| read(&inner, &array, key))
     }
 
-    /// The texts that lie where these elements of a file say.
-    fn texts<'py>(&self, py: Python<'py>, elements: Vec<u8>, together: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let file = self.file()?;
-        let found = call(py, || file.texts(&elements, together))?;
-        Ok(found.iter().map(|text| PyBytes::new(py, text)).collect())
-    }
-
     /// A request that fails on all ranks, since this one cannot make its call.
     fn attend_later(&self, py: Python<'_>, what: &str, why: RawUnready) -> PyResult<Request> {
         self.with(py, |target| Ok(later(|| target.attend_later(what, why.into())))).map(Request)

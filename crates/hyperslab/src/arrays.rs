@@ -188,6 +188,12 @@ trait Arrays for [Store File] {
     /// Reads elements of an array of this shape, by their numbers, into a dense memory, as `read_at_rest` reads a section. Not where
     /// the user wants to stop. Local.
     fn read_elements_at_rest(&self, name: &str, shape: &[u64], numbers: &[u64], into: &LocalArray) -> bool;
+    /// The texts of variable length that elements of arrays, read as bytes, say: of one array after another. Collective where ranks
+    /// ask `together`; else local.
+    ///
+    /// # Errors
+    /// When they are damaged, or something else by now; the same on all ranks that ask together.
+    fn texts(&self, of: &[(&str, &[u8])], together: bool) -> Result<Vec<Vec<u8>>, Error>;
     /// A request that fails on all ranks, since this one cannot make its call. Collective.
     fn attend_later(&self, what: &str, why: Unready) -> Request;
 }

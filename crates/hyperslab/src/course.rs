@@ -9,7 +9,7 @@ use crate::said::quoted;
 use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, Fields, served};
 use hyperslab_format::hdf5::Pipeline;
 use hyperslab_format::zarr::codec_from_bytes;
-use hyperslab_layout::Codec;
+use hyperslab_layout::{Codec, Numbering};
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Awaited, Limits, Party, Question, Waits, Walk, Walked};
@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 /// Makes a codec of what another rank told of it.
 pub fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
     let filters = Pipeline::from_bytes(bytes).map(|filters| Arc::new(filters) as Arc<dyn Codec>);
-    filters.or_else(|| codec_from_bytes(bytes))
+    let numbering = || Numbering::from_bytes(bytes).map(|numbering| Arc::new(numbering) as Arc<dyn Codec>);
+    filters.or_else(numbering).or_else(|| codec_from_bytes(bytes))
 }
 
 /// How often an observer is told.

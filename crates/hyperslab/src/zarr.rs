@@ -23,6 +23,7 @@ mod step;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod writing;
 
 use crate::alone::Alone;

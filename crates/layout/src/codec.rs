@@ -1,5 +1,6 @@
 //! A codec as those see it who know no format: it makes bytes of bytes, and says how many at most.
 
+use crate::numbering::Numbering;
 use std::fmt;
 
 /// First byte and number of bytes \[B\].
@@ -31,6 +32,9 @@ pub trait Codec: fmt::Debug + Send + Sync {
 
     /// The index of what it makes, where that is a shard: chunks behind each other, each of which can be read by itself.
     fn index(&self) -> Option<&dyn ShardIndex>;
+
+    /// What makes the elements of chunks, where nothing is stored of them.
+    fn numbering(&self) -> Option<&Numbering>;
 }
 
 /// The part of a shard that says where its chunks lie. Formats implement it.
@@ -65,3 +69,39 @@ impl fmt::Display for CodecError {
 }
 
 impl std::error::Error for CodecError {}
+
+/// Nothing is stored of its chunks, so that nobody encodes or decodes them.
+impl Codec for Numbering {
+    fn encode(&self, _plain: &[u8], object: &str) -> Result<Vec<u8>, CodecError> {
+        Err(nothing_stored("encode", object))
+    }
+
+    fn decode(&self, _stored: &[u8], _plain_bytes: u64, object: &str) -> Result<Vec<u8>, CodecError> {
+        Err(nothing_stored("decode", object))
+    }
+
+    fn encoded_bytes_max(&self, _plain_bytes: u64) -> u64 {
+        0
+    }
+
+    fn compresses(&self) -> bool {
+        false
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        self.to_bytes()
+    }
+
+    fn index(&self) -> Option<&dyn ShardIndex> {
+        None
+    }
+
+    fn numbering(&self) -> Option<&Numbering> {
+        Some(self)
+    }
+}
+
+fn nothing_stored(asked: &str, object: &str) -> CodecError {
+    let text = format!("internal error: cannot {asked} '{object}', of which nothing is stored");
+    CodecError { text, is_damage: false }
+}

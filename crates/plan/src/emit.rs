@@ -284,6 +284,10 @@ impl Placed {
             return lane.emit(after, Action::Read { object, region, to, there, whole, part, absent, direct });
         };
         let register = lane.mark();
+        if let Some(numbering) = codec.numbering() {
+            let codec = Arc::new(numbering.of_chunk(&self.unit.at));
+            return lane.emit(after, Action::Decode { register, object, codec, region, to, absent });
+        }
         let bytes_max = codec.encoded_bytes_max(region.elements() * ask.stored.element.bytes());
         let got = lane.emit(after, Action::Get { object: object.clone(), within, bytes_max, register });
         let codec = codec.clone();

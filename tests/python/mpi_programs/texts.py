@@ -12,7 +12,7 @@ import numpy as np
 import zarr
 from mpi4py import MPI
 
-from text_cases import WORDS, read_all, texts_of_others
+from text_cases import WORDS, read_all, texts_of_others, texts_of_zarr
 
 FOLDER, COMM = Path(sys.argv[1]), MPI.COMM_WORLD
 FIXED = np.array([word.encode() for word in WORDS * 4], "S12")
@@ -20,10 +20,13 @@ WIDE = np.array(WORDS * 4)
 
 if COMM.rank == 0:
     texts_of_others(FOLDER / "a.h5", "latest")
+    texts_of_zarr(FOLDER / "a.zarr", 3)
 COMM.Barrier()
 with h5py.File(FOLDER / "a.h5") as data:
     expected: dict[str, Any] = {name: data[name][...] for name in data}
 read_all(COMM, FOLDER / "a.h5", expected)
+group = zarr.open_group(FOLDER / "a.zarr", mode="r")
+read_all(COMM, FOLDER / "a.zarr", {name: np.asarray(group[name][...]).astype(object) for name in sorted(group)})
 
 dist = hs.Distribution(FIXED.shape, (COMM.size,), ("block",))
 mine = dist.slices(COMM.rank)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from hyperslab import _core
+from hyperslab import _core
 
 __all__ = ["filled", "places_of"]
 
@@ -40,17 +39,16 @@ def filled(
 
 
 def _fill(core: _core.Target, targets: Mapping[str, Any], places: Mapping[str, Any], *, together: bool) -> None:
-    pairs = [
-        pair
+    each = [
+        (name, *pair)
         for name, place in places.items()
         for pair in (zip(targets[name], place, strict=True) if isinstance(place, list) else [(targets[name], place)])
     ]
-    read = [np.array(place != UNREAD) for _, place in pairs]
-    content = b"".join(place[which].tobytes() for (_, place), which in zip(pairs, read, strict=True))
-    texts: list[Any] = core.texts(content, together)
-    shown = [text.decode("utf-8", "surrogateescape") for text in texts] if core.is_netcdf4() else texts
+    read = [np.array(place != UNREAD) for _, _, place in each]
+    content = [(name, place[which].tobytes()) for (name, _, place), which in zip(each, read, strict=True)]
+    shown: list[Any] = _core.texts(core, content, together)
     at = 0
-    for (target, _), which in zip(pairs, read, strict=True):
+    for (_, target, _), which in zip(each, read, strict=True):
         count = int(which.sum())
         objects = np.empty(count, object)
         objects[:] = shown[at : at + count]

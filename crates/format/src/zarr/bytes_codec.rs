@@ -180,7 +180,8 @@ fn blosc(codec: &mut Named, context: Context) -> Result<Blosc, Error> {
 
 fn refused(name: &str, context: Context) -> Error {
     let hint = match name {
-        "vlen-utf8" | "vlen-bytes" => "strings are not supported: store numbers",
+        "vlen-utf8" => "it holds texts of variable length, whose data type is string",
+        "vlen-bytes" => "write bytes of a fixed length, or texts",
         _ if context.asked == ASKED => "choose among the codecs that are expected",
         _ => "read it with zarr-python, and write it with codecs that are expected",
     };

@@ -8,7 +8,7 @@ use crate::error::{Context, Error};
 use crate::size::likely;
 use crate::{fletcher, shuffle};
 use hyperslab_layout::stored::Coding;
-use hyperslab_layout::{Codec, CodecError, ShardIndex};
+use hyperslab_layout::{Codec, CodecError, Numbering, ShardIndex};
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
@@ -103,6 +103,10 @@ impl Codec for Chain {
     }
 
     fn index(&self) -> Option<&dyn ShardIndex> {
+        None
+    }
+
+    fn numbering(&self) -> Option<&Numbering> {
         None
     }
 }

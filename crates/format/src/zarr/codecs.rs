@@ -3,6 +3,7 @@
 use super::bytes_codec::{ASKED, BytesCodec, NAMES};
 use super::json::{Named, lengths, text};
 use super::policy::{DEPTH_MAX, SHARD_CHUNKS_MAX};
+use super::text_type::{self, is_texts};
 use crate::error::{Context, Error};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ByteOrder, Kind, tuple};
@@ -132,6 +133,10 @@ impl Codecs {
             let mut codec = Named::parse(item, "a codec", context)?;
             match (codec.name.as_str(), endian) {
                 ("transpose", None) => order = transposed(&order, codec.take("order"), context)?,
+                (text_type::CODEC, None) if is_texts(kind) => endian = Some(ByteOrder::Little),
+                ("bytes", None) if is_texts(kind) => {
+                    return Err(context.unsupported(format!("codec {} of {kind}", text_type::CODEC), "codec 'bytes'"));
+                }
                 ("bytes", None) => endian = Some(byte_order(codec.take("endian"), kind, context)?),
                 ("sharding_indexed", None) => {
                     let sharding = Sharding::parse(&mut codec, ndim, kind, depth, context)?;
@@ -139,13 +144,15 @@ impl Codecs {
                     shards = Some(Box::new(sharding));
                 }
                 ("transpose" | "bytes" | "sharding_indexed", Some(_)) => return Err(misplaced(&codec.name, context)),
+                (text_type::CODEC, Some(_)) if is_texts(kind) => return Err(misplaced(&codec.name, context)),
                 (other, None) if NAMES.contains(&other) => return Err(misplaced(other, context)),
                 _ => chain.push(BytesCodec::parse(&mut codec, context)?),
             }
             codec.finish(context)?;
         }
         let Some(endian) = endian else {
-            return Err(context.corrupt("a codec bytes", "none"));
+            let named = if is_texts(kind) { text_type::CODEC } else { "bytes" };
+            return Err(context.corrupt(format!("a codec {named}"), "none"));
         };
         let row_major = order.iter().enumerate().all(|(position, &dimension)| position == dimension);
         Ok(Codecs { order: if row_major { Vec::new() } else { order }, endian, shards, chain })
@@ -181,6 +188,7 @@ impl Codecs {
         let fields = matches!(kind, Kind::Opaque(opaque) if opaque.fields().is_some());
         items.push(match &self.shards {
             Some(sharding) => sharding.to_value(kind),
+            None if is_texts(kind) => json!({"name": text_type::CODEC, "configuration": {}}),
             None if kind.swap_bytes() == 1 && !fields => json!({"name": "bytes"}),
             None => json!({"name": "bytes", "configuration": {"endian": self.endian.name()}}),
         });

@@ -5,6 +5,7 @@
 
 use super::json::{Named, text};
 use super::policy::ELEMENT_BYTES_MAX;
+use super::text_type::{self, DATA_TYPE};
 use crate::error::{Context, Error, excerpt};
 use crate::fields::{Field, FieldType, fields_of_text, name_twice, structured};
 use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
@@ -12,6 +13,10 @@ use serde_json::{Value, json};
 
 /// What elements are, as the metadata of an array say it.
 pub(super) fn parse(value: Value, context: Context) -> Result<Kind, Error> {
+    if matches!(&value, Value::String(name) if name == DATA_TYPE) || value["name"] == DATA_TYPE {
+        let named = Named::parse(value, "data_type", context)?;
+        return named.finish(context).map(|()| text_type::kind());
+    }
     match field_type(value, context)? {
         FieldType::Element(element) => Ok(element.kind),
         FieldType::Fields(fields) => {
@@ -55,6 +60,9 @@ fn structured_value(fields: &[Field]) -> Result<Value, String> {
 }
 
 fn opaque_value(opaque: Opaque) -> Value {
+    if opaque.is_reference() {
+        return DATA_TYPE.into();
+    }
     if opaque.is_text() {
         let name = if opaque.swap_bytes() == 1 { "null_terminated_bytes" } else { "fixed_length_utf32" };
         return sized(name, opaque.bytes().into());
@@ -100,11 +108,11 @@ fn field_type(value: Value, context: Context) -> Result<FieldType, Error> {
 
 fn unknown(name: &str, context: Context) -> Error {
     let hint = match name {
-        "string" | "bytes" | "variable_length_bytes" => "store text as uint8, or in the attributes",
+        "bytes" | "variable_length_bytes" => "write bytes of a fixed length, or texts",
         _ => "convert the array to one of the supported data types",
     };
     let expected = "data_type bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, complex64, complex128, \
-                    float8_*, numpy.datetime64, numpy.timedelta64, fixed_length_utf32, null_terminated_bytes, structured or raw_bytes";
+                    float8_*, numpy.datetime64, numpy.timedelta64, fixed_length_utf32, null_terminated_bytes, structured, raw_bytes or string";
     context.unsupported(expected, format!("'{}'", excerpt(name))).with_hint(hint)
 }
 
@@ -242,7 +250,8 @@ mod tests {
             json!("r0"),
             json!("r+8"),
             json!("float8"),
-            json!("string"),
+            json!("bytes"),
+            json!({"name": "string", "configuration": {"length": 1}}),
             sized("raw_bytes", 0),
             sized("fixed_length_utf32", 6),
             sized("null_terminated_bytes", 0),

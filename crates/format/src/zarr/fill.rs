@@ -2,6 +2,7 @@
 
 use super::fill_opaque;
 use super::json::text;
+use super::text_type::is_texts;
 use crate::error::{Context, Error};
 use half::{bf16, f16};
 use hyperslab_layout::{ByteOrder, Kind};
@@ -29,6 +30,9 @@ pub fn fill_from_json(kind: Kind, value: &Value, name: &str) -> Result<Vec<u8>, 
 /// The JSON of a fill value given as one element in native byte order, or `None` when `bytes` are not one element
 /// (for bool: a byte other than 0 and 1).
 pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
+    if is_texts(kind) {
+        return fill_opaque::text_of(bytes);
+    }
     if bytes.len() as u64 != kind.bytes() {
         return None;
     }
@@ -68,6 +72,8 @@ fn lenient(kind: Kind, value: &Value) -> Option<Vec<u8>> {
         other => other.as_f64(),
     };
     match value {
+        // As zarr-python shows such a number.
+        Value::Number(number) if is_texts(kind) => Some(number.to_string().into_bytes()),
         _ if is_float && value.as_bool().is_none() => match number(value)? {
             finite if finite.is_finite() => {
                 let word = if finite > 0.0 { "Infinity" } else { "-Infinity" };

@@ -1,9 +1,10 @@
 //! Fill values of elements that are no numbers: dates, texts, floats of 8 bits, structured types, plain bytes.
 
 use super::float8;
+use super::policy::ELEMENT_BYTES_MAX;
 use crate::base64;
 use crate::fields::{Field, FieldType, fields_of_text};
-use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, NUMBER_BYTES, Opaque};
 use serde_json::Value;
 
 /// Parses the fill value of a field, in native byte order.
@@ -11,7 +12,11 @@ type Parse<'a> = &'a dyn Fn(Kind, &Value) -> Option<Vec<u8>>;
 
 /// What elements are that nobody wrote, where nothing is said: no date, and otherwise zeros.
 pub(super) fn usual(opaque: Opaque) -> Vec<u8> {
-    if opaque.time().is_some() { i64::MIN.to_ne_bytes().to_vec() } else { vec![0; opaque.bytes() as usize] }
+    match opaque {
+        date if date.time().is_some() => i64::MIN.to_ne_bytes().to_vec(),
+        text if text.is_reference() => Vec::new(),
+        other => vec![0; other.bytes() as usize],
+    }
 }
 
 /// Parses one as Zarr writes it: of dates an integer or `"NaT"`, of floats of 8 bits as of other floats, of plain bytes and
@@ -22,7 +27,10 @@ pub(super) fn parse_opaque(opaque: Opaque, value: &Value, number: Parse) -> Opti
         return ticks.map(|ticks| ticks.to_ne_bytes().to_vec());
     }
     if opaque.is_reference() {
-        return (value == "").then(|| vec![0; opaque.bytes() as usize]);
+        return value
+            .as_str()
+            .filter(|text| text.len() as u64 <= ELEMENT_BYTES_MAX)
+            .map(|text| text.as_bytes().to_vec());
     }
     if opaque.is_text() {
         return of_text(opaque, value);
@@ -85,11 +93,14 @@ fn text_to_json(opaque: Opaque, bytes: &[u8]) -> Value {
     each.iter().map(character).collect::<String>().into()
 }
 
+/// The JSON of a text of variable length, which is none where nothing but zeros says where it lies.
+pub(super) fn text_of(bytes: &[u8]) -> Option<Value> {
+    let bytes = if *bytes == [0; NUMBER_BYTES as usize] { &[] } else { bytes };
+    String::from_utf8(bytes.to_vec()).ok().map(Value::from)
+}
+
 /// The JSON of one.
 pub(super) fn to_json(opaque: Opaque, bytes: &[u8]) -> Value {
-    if opaque.is_reference() {
-        return "".into();
-    }
     if opaque.is_text() {
         return text_to_json(opaque, bytes);
     }
@@ -106,6 +117,8 @@ pub(super) fn form(opaque: Opaque) -> &'static str {
         "an integer, or \"NaT\""
     } else if opaque.float().is_some() {
         "a number in its range, \"NaN\" or bits as \"0x..\""
+    } else if opaque.is_reference() {
+        "a text of at most 1 MiB"
     } else if opaque.is_text() && opaque.swap_bytes() > 1 {
         "a text that is not longer"
     } else if opaque.fields().is_some() {

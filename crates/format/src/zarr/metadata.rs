@@ -337,7 +337,8 @@ mod tests {
     #[test]
     fn unsupported_parts_are_refused_by_name() {
         for (key, value, name) in [
-            ("data_type", json!("string"), "string"),
+            ("data_type", json!("string"), "vlen-utf8"),
+            ("data_type", json!("variable_length_bytes"), "variable_length_bytes"),
             ("data_type", json!("float4_e2m1fn"), "float4_e2m1fn"),
             ("data_type", json!("r12"), "r12"),
             ("storage_transformers", json!([{"name": "x"}]), "transformers"),

@@ -22,6 +22,8 @@ mod metadata;
 mod places;
 mod policy;
 mod shard;
+mod text_type;
+mod texts;
 pub mod v2;
 
 pub use attributes::{JsonEdit, attributes_of_json, attributes_to_json};
@@ -36,7 +38,7 @@ pub use group::{GroupMetadata, NodeType, node_type};
 pub use keys::{KeyEncoding, KeyStyle, Separator};
 pub use metadata::ArrayMetadata;
 pub use places::InnerChunks;
-pub use policy::SHARD_CHUNKS_MAX;
+pub use policy::{SHARD_CHUNKS_MAX, TEXTS_BYTES_MAX};
 pub use serde_json::{Map, Value};
 pub use shard::{ShardCodec, codec_from_bytes};
 

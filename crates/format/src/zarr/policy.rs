@@ -8,3 +8,6 @@ pub(super) const ELEMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// Deepest that shards may lie in shards.
 pub(super) const DEPTH_MAX: usize = 4;
+
+/// Most bytes of the texts of one chunk, whose length nothing says before they are decoded [B].
+pub const TEXTS_BYTES_MAX: u64 = 1 << 30;

@@ -11,7 +11,7 @@ use super::codecs::{Codecs, Sharding};
 use super::policy::{DEPTH_MAX, SHARD_CHUNKS_MAX};
 use crate::error::{Context, Error};
 use hyperslab_layout::mesh::{unravel, volume};
-use hyperslab_layout::{ByteOrder, Codec, CodecError, ShardIndex, Stretch};
+use hyperslab_layout::{ByteOrder, Codec, CodecError, Numbering, ShardIndex, Stretch};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -359,6 +359,10 @@ impl Codec for ShardCodec {
     fn index(&self) -> Option<&dyn ShardIndex> {
         // Of what is coded as a whole, no part can be read.
         self.chain.is_empty().then_some(self)
+    }
+
+    fn numbering(&self) -> Option<&Numbering> {
+        None
     }
 }
 

@@ -9,6 +9,7 @@ use super::group::GroupMetadata;
 use super::json::{attributes_alone, lengths, members_of, required, text};
 use super::keys::{KeyEncoding, KeyStyle, Separator};
 use super::metadata::ArrayMetadata;
+use super::text_type;
 use crate::error::{Context, Error, excerpt};
 use crate::fields::{FieldType, fields_of, structured};
 use crate::npy::literal::Literal;
@@ -32,15 +33,17 @@ pub fn array(zarray: &[u8], zattrs: Option<&[u8]>, name: &str) -> Result<ArrayMe
     let shape = lengths(&required(&mut members, "shape", context)?, "shape", context)?;
     let mut chunk_shape = lengths(&required(&mut members, "chunks", context)?, "chunks", context)?;
     chunk_shape.iter_mut().for_each(|extent| *extent = (*extent).max(1));
-    let element = element(&required(&mut members, "dtype", context)?, context)?;
-    data_type::check_size(element.kind, context)?;
-    match members.shift_remove("filters") {
-        None | Some(Value::Null) => {}
-        Some(Value::Array(filters)) if filters.is_empty() => {}
-        Some(other) => {
-            let error = context.unsupported("no filters", text(&other));
-            return Err(error.with_hint("rewrite the array without filters"));
+    let (filters, dtype) = (filters(&mut members, context)?, required(&mut members, "dtype", context)?);
+    let (element, filters) = match filters.split_first() {
+        Some((first, others)) if dtype == "|O" && first["id"] == text_type::CODEC => {
+            (ElementType::native(text_type::kind()), others)
         }
+        _ => (element(&dtype, filters.first(), context)?, &filters[..]),
+    };
+    data_type::check_size(element.kind, context)?;
+    if !filters.is_empty() {
+        let error = context.unsupported("no filters", text(&Value::Array(filters.to_vec())));
+        return Err(error.with_hint("rewrite the array without filters"));
     }
     let compressor = members.shift_remove("compressor").unwrap_or(Value::Null);
     let order = match members.shift_remove("order") {
@@ -100,7 +103,17 @@ fn names(attributes: &mut Map<String, Value>, ndim: usize) -> Option<Vec<Option<
     names
 }
 
-fn element(dtype: &Value, context: Context) -> Result<ElementType, Error> {
+/// The filters, in the order in which they were applied.
+fn filters(members: &mut Map<String, Value>, context: Context) -> Result<Vec<Value>, Error> {
+    match members.shift_remove("filters") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(filters)) => Ok(filters),
+        Some(other) => Err(context.corrupt("filters as a list", text(&other))),
+    }
+}
+
+/// What elements are that are no texts of variable length; the first filter says what objects are.
+fn element(dtype: &Value, filter: Option<&Value>, context: Context) -> Result<ElementType, Error> {
     let found = match dtype {
         Value::String(code) => match FieldType::of_code(&code.replace('|', "<")) {
             Some(FieldType::Element(element)) => Some(element),
@@ -112,6 +125,12 @@ fn element(dtype: &Value, context: Context) -> Result<ElementType, Error> {
         _ => None,
     };
     found.ok_or_else(|| {
+        if let (Value::String(code), Some(filter)) = (dtype, filter)
+            && code.ends_with('O')
+        {
+            let error = context.unsupported(format!("objects of filter {}", text_type::CODEC), text(filter));
+            return error.with_hint("rewrite the array as texts or numbers");
+        }
         let error = context.unsupported(
             "dtype of numbers, dates, texts of a fixed length or fields of these, as '<f8' or '|u1'",
             text(dtype),

@@ -81,7 +81,10 @@ impl Form for Hdf5 {
         Described {
             dimension_names: dimensions.clone(),
             attributes: attributes.get(),
-            fill_value: fill_to_json(native.kind, &value).unwrap_or_default(),
+            fill_value: match native.kind {
+                Kind::Opaque(opaque) if opaque.is_reference() => "".into(),
+                kind => fill_to_json(kind, &value).unwrap_or_default(),
+            },
             chunks,
             codecs: codecs.into_iter().map(Value::from).collect(),
         }

@@ -75,9 +75,10 @@ impl File {
     ///
     /// # Errors
     /// When they lie nowhere, or the file is damaged there.
-    pub fn texts(&self, elements: &[u8], together: bool) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn texts(&self, of: &[(&str, &[u8])], together: bool) -> Result<Vec<Vec<u8>>, Error> {
         let what = format!("read of texts from '{}'", self.path().display());
-        let found = match elements {
+        let elements = of.iter().flat_map(|(_, elements)| *elements).copied().collect::<Vec<u8>>();
+        let found = match &elements[..] {
             [] => Ok(Vec::new()),
             elements => texts_in(&*self.directory, &self.name, elements).map_err(|fault| fault.context(&what)),
         };

@@ -2,7 +2,7 @@
 //! first left; their chunks are written beyond the end, where no reader looks; then they get their new shapes, all or none.
 
 use super::consolidating::{drop_again, drop_consolidated};
-use super::nodes::{check_changeable, read_array};
+use super::nodes::{check_elements_changeable, read_array};
 use super::stored::stored;
 use super::writing::is_seen;
 use super::{METADATA_KEY, Store};
@@ -76,8 +76,9 @@ impl Appending {
         let (store, array) = (self.store.clone(), &self.arrays[number]);
         let at = self.at(array);
         let seen = store.attempts.seen(&self.key(array), true)?;
-        let (mut metadata, node) = store.found(&array.name)?;
-        check_changeable(&array.name, &node)?;
+        let found = store.found(&array.name)?;
+        check_elements_changeable(&array.name, &found)?;
+        let (mut metadata, node) = found;
         let (old, before) = (metadata.clone(), stored(&metadata, number as u32, false));
         let by = array.holding.as_ref().map_or(&[][..], |holding| holding.shape());
         metadata.shape = grow(&array.name, &metadata.shape, by, self.axis)?;

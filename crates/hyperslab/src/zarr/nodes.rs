@@ -89,3 +89,18 @@ pub(super) fn check_changeable(name: &str, node: &StoredNode) -> Result<(), Faul
         }
     }
 }
+
+/// Refuses to change elements that are only read.
+pub(super) fn check_elements_changeable(
+    name: &str,
+    (metadata, node): &(ArrayMetadata, StoredNode),
+) -> Result<(), Fault> {
+    check_changeable(name, node)?;
+    if metadata.has_texts() { Err(has_texts(name)) } else { Ok(()) }
+}
+
+/// Why elements of an array cannot be changed.
+pub(super) fn has_texts(name: &str) -> Fault {
+    let text = format!("'{name}' has texts of variable length");
+    Fault::new(FaultKind::Unsupported, text).hint("write a new array; zarr-python changes it on one rank")
+}

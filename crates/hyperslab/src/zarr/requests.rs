@@ -147,6 +147,9 @@ impl Store {
         };
         let witness = witness(METADATA_KEY).or_else(|| witness(v2::ARRAY_KEY))?;
         let (metadata, node) = self.found(name).ok()?;
+        if metadata.has_texts() {
+            return None;
+        }
         let of_v2 = witness.0.ends_with(v2::ARRAY_KEY);
         (node.is_v2 == of_v2).then(|| Sight {
             stored: stored_to_read(&metadata, 0),

@@ -4,6 +4,7 @@
 //! they get the fill value, by an append that ends with the chunk; all beyond is chunks that are not there, and metadata.
 
 use super::editing::Editing;
+use super::nodes::has_texts;
 use super::writing::is_outside;
 use super::{ArrayWrite, METADATA_KEY, Store};
 use crate::error::{Error, format_fault};
@@ -32,6 +33,9 @@ impl Store {
             let fault = Fault::new(FaultKind::Invalid, text)
                 .expected(format!("{} extents", found.shape.len()), tuple(shape).to_string());
             return Err(self.comm.attend_with(&what, fault));
+        }
+        if found.has_texts() && found.shape.iter().zip(shape).any(|(old, new)| new > old) {
+            return Err(self.comm.attend_with(&what, has_texts(name)));
         }
         let mut now: Vec<u64> = found.shape.iter().zip(shape).map(|(old, new)| *old.min(new)).collect();
         if now != found.shape || now == shape {

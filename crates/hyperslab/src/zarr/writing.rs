@@ -1,7 +1,7 @@
 //! What rank 0 does for a write of arrays: metadata and markers before bytes move, publishing or taking back afterwards.
 
 use super::consolidating::{drop_again, drop_consolidated};
-use super::nodes::{check_changeable, kind_of};
+use super::nodes::{check_elements_changeable, kind_of};
 use super::shapes::{Open, reshaped};
 use super::shards::choose_shards;
 use super::stored::{stored, stored_below};
@@ -85,8 +85,9 @@ impl Writing {
         // Before their metadata are read; but what is wrong with those says more.
         let held = Pinned::of(self.directory(), self.arrays.iter().map(|array| self.at(array)));
         let each = self.arrays.iter().zip(0..).map(|(array, root)| {
-            let (metadata, node) = self.store.found(&array.name)?;
-            check_changeable(&array.name, &node)?;
+            let found = self.store.found(&array.name)?;
+            check_elements_changeable(&array.name, &found)?;
+            let (metadata, node) = found;
             Ok((stored(&metadata, root, false), node.proof))
         });
         let (stored, proofs) = each.collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();

@@ -386,6 +386,10 @@ impl Codec for Twice {
     fn index(&self) -> Option<&dyn hyperslab_layout::ShardIndex> {
         None
     }
+
+    fn numbering(&self) -> Option<&hyperslab_layout::Numbering> {
+        None
+    }
 }
 
 #[test]

@@ -434,6 +434,10 @@ impl Codec for Coded {
     fn index(&self) -> Option<&dyn ShardIndex> {
         None
     }
+
+    fn numbering(&self) -> Option<&hyperslab_layout::Numbering> {
+        None
+    }
 }
 
 /// The first chunks of a section have one row of it each, so that little is copied out of them.

@@ -63,6 +63,13 @@ impl Walk {
             Action::Decode { register, object, codec, region, to, absent } => {
                 let (memory, view) = self.place(world, party, &to)?;
                 let bytes = region.elements() * view.element.bytes();
+                if let Some(numbering) = codec.numbering().cloned() {
+                    let job = move || {
+                        memory.write_bytes(view.base as u64, &numbering.elements());
+                        Ok(Vec::new())
+                    };
+                    return Ok(Computation::Other(Cost::Fill { bytes }, Box::new(job)));
+                }
                 let Some(encoded) = self.registers.remove(&register) else {
                     return Ok(filling(region, memory, view, absent));
                 };

@@ -11,7 +11,7 @@ use crate::size::likely;
 use crate::zarr::{BytesCodec, Codecs, cut, decode_blosc};
 use crate::{fletcher, shuffle};
 use hyperslab_layout::stored::Coding;
-use hyperslab_layout::{ByteOrder, Codec, CodecError, ShardIndex};
+use hyperslab_layout::{ByteOrder, Codec, CodecError, Numbering, ShardIndex};
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
@@ -308,6 +308,10 @@ impl Codec for Pipeline {
     }
 
     fn index(&self) -> Option<&dyn ShardIndex> {
+        None
+    }
+
+    fn numbering(&self) -> Option<&Numbering> {
         None
     }
 }
