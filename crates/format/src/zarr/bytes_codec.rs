@@ -1,7 +1,9 @@
 //! Codecs from bytes to bytes in metadata.
 
 use super::blosc::{Blosc, Compressor, Shuffle};
+use super::filters::{ArrayFilter, Filtering};
 use super::json::{Named, text};
+use super::packed::ChecksumKind;
 use crate::error::{Context, Error, excerpt};
 use serde_json::{Value, json};
 
@@ -39,6 +41,27 @@ pub enum BytesCodec {
     },
     /// Appends the Fletcher checksum of HDF5, 4 bytes, little-endian.
     Fletcher32,
+    /// A block of LZ4 behind its size.
+    Lz4,
+    /// bzip2, which is only read.
+    Bz2 {
+        /// From 1 (fastest) to 9 (smallest).
+        level: u32,
+    },
+    /// LZMA, which is only read.
+    Lzma {
+        /// Whether in the older format, and not in that of xz.
+        alone: bool,
+    },
+    /// Another checksum.
+    Sum {
+        /// Which.
+        sum: ChecksumKind,
+        /// Whether before the bytes, and not behind them.
+        at_start: bool,
+    },
+    /// Makes other numbers of the elements, and is only read. Of these, none is behind another codec.
+    Filter(ArrayFilter),
 }
 
 /// Names of codecs that follow each other in any order.
@@ -88,6 +111,17 @@ impl BytesCodec {
         }
     }
 
+    /// Its name, where nothing is written with it.
+    pub(super) fn only_read(self) -> Option<String> {
+        let only = matches!(self, BytesCodec::Bz2 { .. } | BytesCodec::Lzma { .. } | BytesCodec::Filter(_));
+        only.then(|| self.name())
+    }
+
+    /// Its name in metadata.
+    pub(crate) fn name(self) -> String {
+        self.to_value()["name"].as_str().unwrap_or("").to_string()
+    }
+
     /// It as metadata name it.
     pub(super) fn to_value(self) -> Value {
         match self {
@@ -102,6 +136,16 @@ impl BytesCodec {
             }
             // zarr-python wants a configuration, though there is none.
             BytesCodec::Fletcher32 => json!({"name": "numcodecs.fletcher32", "configuration": {}}),
+            BytesCodec::Lz4 => json!({"name": "numcodecs.lz4", "configuration": {}}),
+            BytesCodec::Bz2 { level } => json!({"name": "numcodecs.bz2", "configuration": {"level": level}}),
+            BytesCodec::Lzma { alone } => {
+                json!({"name": "numcodecs.lzma", "configuration": {"format": if alone { 2 } else { 1 }}})
+            }
+            BytesCodec::Sum { sum, at_start } => json!({
+                "name": format!("numcodecs.{}", sum.name()),
+                "configuration": {"location": if at_start { "start" } else { "end" }},
+            }),
+            BytesCodec::Filter(filter) => filter_value(filter),
             BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => json!({
                 "name": "blosc",
                 "configuration": {
@@ -114,6 +158,22 @@ impl BytesCodec {
             }),
         }
     }
+}
+
+fn filter_value(filter: ArrayFilter) -> Value {
+    let (plain, stored) = (filter.plain.numpy(), filter.stored.numpy());
+    let (name, configuration) = match filter.does {
+        Filtering::Delta => ("delta", json!({"dtype": plain, "astype": stored})),
+        Filtering::Scale { offset, scale } => {
+            let [offset, scale] = [offset, scale].map(f64::from_bits);
+            ("fixedscaleoffset", json!({"offset": offset, "scale": scale, "dtype": plain, "astype": stored}))
+        }
+        Filtering::Quantize { digits } => ("quantize", json!({"digits": digits, "dtype": plain, "astype": stored})),
+        Filtering::Astype => ("astype", json!({"encode_dtype": stored, "decode_dtype": plain})),
+        Filtering::Round { bits } => ("bitround", json!({"keepbits": bits})),
+        Filtering::Pack => ("packbits", json!({})),
+    };
+    json!({"name": format!("numcodecs.{name}"), "configuration": configuration})
 }
 
 fn zstd_levels() -> std::ops::RangeInclusive<i64> {
@@ -185,7 +245,6 @@ fn refused(name: &str, context: Context) -> Error {
         _ if context.asked == ASKED => "choose among the codecs that are expected",
         _ => "read it with zarr-python, and write it with codecs that are expected",
     };
-    let expected = "codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip, blosc, numcodecs.zlib, \
-                    numcodecs.shuffle or numcodecs.fletcher32";
+    let expected = "codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip, blosc or those of numcodecs";
     context.unsupported(expected, format!("codec '{}'", excerpt(name))).with_hint(hint)
 }

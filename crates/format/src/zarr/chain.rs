@@ -3,6 +3,8 @@
 use super::blosc::{self, Blosc, Compressor, Shuffle};
 use super::bytes_codec::BytesCodec;
 use super::codecs::Codecs;
+use super::filters::{ArrayFilter, FilterNumber, Filtering};
+use super::packed::{self, ChecksumKind};
 use crate::deflate::{Wrapped, deflated, inflated};
 use crate::error::{Context, Error};
 use crate::size::likely;
@@ -34,8 +36,8 @@ impl Chain {
     /// The chain that [`Codec::to_bytes`] wrote; nothing if it is not valid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Chain> {
         let (codecs, rest) = bytes.as_chunks::<CODEC_BYTES>();
-        let codec = |&[kind, one, other, _, level @ ..]: &[u8; CODEC_BYTES]| {
-            let [level, element_bytes, block_bytes] = numbers(&level);
+        let codec = |&[kind, one, other, more, numbers @ ..]: &[u8; CODEC_BYTES]| {
+            let [level, element_bytes, block_bytes, ..] = words(&numbers);
             Some(match kind {
                 0 => BytesCodec::Crc32c,
                 1 => BytesCodec::Zstd { level: level as i32, checksum: one == 1 },
@@ -50,6 +52,11 @@ impl Chain {
                 }),
                 5 => BytesCodec::Shuffle { element_bytes: level },
                 6 => BytesCodec::Fletcher32,
+                7 => BytesCodec::Lz4,
+                8 => BytesCodec::Bz2 { level },
+                9 => BytesCodec::Lzma { alone: one == 1 },
+                10 => BytesCodec::Sum { sum: *ChecksumKind::ALL.get(usize::from(one))?, at_start: other == 1 },
+                11 => BytesCodec::Filter(filter_of([one, other, more], words(&numbers))?),
                 _ => return None,
             })
         };
@@ -58,12 +65,42 @@ impl Chain {
     }
 }
 
-/// Bytes that tell of one codec: its kind, two choices, nothing, and three numbers, of which the first is its level.
-const CODEC_BYTES: usize = 16;
+/// Bytes that tell of one codec: its kind, three choices, and five numbers, of which the first is its level.
+const CODEC_BYTES: usize = 24;
 
-fn numbers(bytes: &[u8; 12]) -> [u32; 3] {
+fn words(bytes: &[u8; 20]) -> [u32; 5] {
     let (numbers, _) = bytes.as_chunks::<4>();
-    [0, 1, 2].map(|at| u32::from_le_bytes(numbers[at]))
+    [0, 1, 2, 3, 4].map(|at| u32::from_le_bytes(numbers[at]))
+}
+
+fn filter_of([does, stored, plain]: [u8; 3], [a, b, c, d, _]: [u32; 5]) -> Option<ArrayFilter> {
+    let wide = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+    let does = match does {
+        0 => Filtering::Delta,
+        1 => Filtering::Scale { offset: wide(a, b), scale: wide(c, d) },
+        2 => Filtering::Quantize { digits: a as i32 },
+        3 => Filtering::Astype,
+        4 => Filtering::Round { bits: a },
+        5 => Filtering::Pack,
+        _ => return None,
+    };
+    Some(ArrayFilter { does, stored: FilterNumber::of_byte(stored)?, plain: FilterNumber::of_byte(plain)? })
+}
+
+/// What [`filter_of`] is told of.
+fn told_of(filter: ArrayFilter) -> ([u8; 3], [u32; 5]) {
+    let (does, numbers) = match filter.does {
+        Filtering::Delta => (0, [0; 4]),
+        Filtering::Scale { offset, scale } => {
+            (1, [offset as u32, (offset >> 32) as u32, scale as u32, (scale >> 32) as u32])
+        }
+        Filtering::Quantize { digits } => (2, [digits as u32, 0, 0, 0]),
+        Filtering::Astype => (3, [0; 4]),
+        Filtering::Round { bits } => (4, [bits, 0, 0, 0]),
+        Filtering::Pack => (5, [0; 4]),
+    };
+    let [a, b, c, d] = numbers;
+    ([does, filter.stored.to_byte(), filter.plain.to_byte()], [a, b, c, d, 0])
 }
 
 impl Codec for Chain {
@@ -85,19 +122,26 @@ impl Codec for Chain {
 
     fn to_bytes(&self) -> Vec<u8> {
         let one = |codec: &BytesCodec| {
-            let (kind, choices, numbers) = match *codec {
-                BytesCodec::Crc32c => (0, [0, 0], [0, 0, 0]),
-                BytesCodec::Zstd { level, checksum } => (1, [u8::from(checksum), 0], [level as u32, 0, 0]),
-                BytesCodec::Gzip { level } => (2, [0, 0], [level, 0, 0]),
-                BytesCodec::Zlib { level } => (3, [0, 0], [level, 0, 0]),
+            let (kind, [one, other, more], numbers) = match *codec {
+                BytesCodec::Crc32c => (0, [0; 3], [0; 5]),
+                BytesCodec::Zstd { level, checksum } => (1, [u8::from(checksum), 0, 0], [level as u32, 0, 0, 0, 0]),
+                BytesCodec::Gzip { level } => (2, [0; 3], [level, 0, 0, 0, 0]),
+                BytesCodec::Zlib { level } => (3, [0; 3], [level, 0, 0, 0, 0]),
                 BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => {
-                    (4, [compressor as u8, shuffle as u8], [level.into(), element_bytes, block_bytes])
+                    (4, [compressor as u8, shuffle as u8, 0], [level.into(), element_bytes, block_bytes, 0, 0])
                 }
-                BytesCodec::Shuffle { element_bytes } => (5, [0, 0], [element_bytes, 0, 0]),
-                BytesCodec::Fletcher32 => (6, [0, 0], [0, 0, 0]),
+                BytesCodec::Shuffle { element_bytes } => (5, [0; 3], [element_bytes, 0, 0, 0, 0]),
+                BytesCodec::Fletcher32 => (6, [0; 3], [0; 5]),
+                BytesCodec::Lz4 => (7, [0; 3], [0; 5]),
+                BytesCodec::Bz2 { level } => (8, [0; 3], [level, 0, 0, 0, 0]),
+                BytesCodec::Lzma { alone } => (9, [u8::from(alone), 0, 0], [0; 5]),
+                BytesCodec::Sum { sum, at_start } => (10, [sum as u8, u8::from(at_start), 0], [0; 5]),
+                BytesCodec::Filter(filter) => {
+                    let (choices, numbers) = told_of(filter);
+                    (11, choices, numbers)
+                }
             };
-            let [a, b, c] = numbers.map(u32::to_le_bytes);
-            [&[kind, choices[0], choices[1], 0][..], &a, &b, &c].concat()
+            [[kind, one, other, more]].into_iter().chain(numbers.map(u32::to_le_bytes)).flatten()
         };
         self.0.iter().flat_map(one).collect()
     }
@@ -113,7 +157,13 @@ impl Codec for Chain {
 
 /// Whether one of these codecs is a compressor.
 pub(super) fn compresses(chain: &[BytesCodec]) -> bool {
-    !chain.iter().all(|codec| matches!(codec, BytesCodec::Crc32c | BytesCodec::Shuffle { .. } | BytesCodec::Fletcher32))
+    let plain = |codec: &BytesCodec| {
+        matches!(
+            codec,
+            BytesCodec::Crc32c | BytesCodec::Shuffle { .. } | BytesCodec::Fletcher32 | BytesCodec::Sum { .. }
+        )
+    };
+    !chain.iter().all(plain)
 }
 
 pub(super) fn told(error: Error) -> CodecError {
@@ -201,11 +251,18 @@ impl BytesCodec {
     /// Most bytes \[B\] that this codec makes of `bytes`, with room for encoders less careful than ours.
     fn max_encoded_bytes(self, bytes: u64) -> u64 {
         match self {
-            BytesCodec::Crc32c | BytesCodec::Fletcher32 => bytes.saturating_add(CHECKSUM_BYTES),
-            BytesCodec::Shuffle { .. } => bytes,
-            BytesCodec::Zstd { .. } | BytesCodec::Gzip { .. } | BytesCodec::Zlib { .. } | BytesCodec::Blosc(_) => {
-                bytes.saturating_add(bytes / 8).saturating_add(1024)
+            BytesCodec::Crc32c | BytesCodec::Fletcher32 | BytesCodec::Sum { .. } => {
+                bytes.saturating_add(CHECKSUM_BYTES)
             }
+            BytesCodec::Filter(filter) => filter.encoded_bytes_max(bytes),
+            BytesCodec::Shuffle { .. } => bytes,
+            BytesCodec::Zstd { .. }
+            | BytesCodec::Gzip { .. }
+            | BytesCodec::Zlib { .. }
+            | BytesCodec::Blosc(_)
+            | BytesCodec::Lz4
+            | BytesCodec::Bz2 { .. }
+            | BytesCodec::Lzma { .. } => bytes.saturating_add(bytes / 8).saturating_add(1024),
         }
     }
 }
@@ -238,6 +295,11 @@ fn encode_one(codec: BytesCodec, bytes: Cow<[u8]>, context: Context) -> Result<V
         BytesCodec::Fletcher32 => {
             let checksum = fletcher::fletcher32(&bytes).to_le_bytes();
             Ok([&*bytes, &checksum].concat())
+        }
+        BytesCodec::Lz4 => Ok(packed::lz4_encoded(&bytes)),
+        BytesCodec::Sum { sum, at_start } => Ok(sum.added(at_start, &bytes)),
+        BytesCodec::Bz2 { .. } | BytesCodec::Lzma { .. } | BytesCodec::Filter(_) => {
+            Err(context.invalid("codecs that are written", codec.only_read().unwrap_or_default()))
         }
     }
 }
@@ -273,6 +335,17 @@ fn decode_one<'a>(
         BytesCodec::Blosc(_) => blosc::decode(&bytes, bound, context).map(Cow::Owned),
         BytesCodec::Shuffle { element_bytes } => Ok(Cow::Owned(shuffle::unshuffled(&bytes, element_bytes as usize))),
         BytesCodec::Fletcher32 => fletcher::verified(&bytes, context).map(|length| cut(bytes, length)),
+        BytesCodec::Lz4 => packed::lz4_decoded(&bytes, bound, context).map(Cow::Owned),
+        BytesCodec::Bz2 { .. } => {
+            decompress(packed::bz2_decoder(&bytes), "bzip2", bytes.len(), bound, context).map(Cow::Owned)
+        }
+        BytesCodec::Lzma { alone } => {
+            let decoder = packed::lzma_decoder(&bytes, alone)
+                .map_err(|cause| context.undecoded("lzma data", bytes.len(), &cause))?;
+            decompress(decoder, "lzma", bytes.len(), bound, context).map(Cow::Owned)
+        }
+        BytesCodec::Sum { sum, at_start } => Ok(Cow::Owned(sum.verified(at_start, &bytes, context)?.to_vec())),
+        BytesCodec::Filter(filter) => filter.decode(&bytes, bound, context).map(Cow::Owned),
     }
 }
 

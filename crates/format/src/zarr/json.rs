@@ -41,7 +41,8 @@ fn parsed(bytes: &[u8], all_attributes: bool, context: Context) -> Result<Map<St
     if bytes.len() > METADATA_BYTES_MAX {
         return Err(context.unsupported(format!("at most {METADATA_BYTES_MAX} B"), format!("{} B", bytes.len())));
     }
-    let document = standard(bytes);
+    // Which some editors write before a text.
+    let document = standard(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     if let Ok(Members(mut members)) = serde_json::from_slice(&document)
         && std::str::from_utf8(&document).is_ok()
     {
@@ -52,6 +53,10 @@ fn parsed(bytes: &[u8], all_attributes: bool, context: Context) -> Result<Map<St
     }
     let value: Value = match serde_json::from_slice(&document) {
         Ok(value) => value,
+        Err(error) if error.to_string().starts_with("recursion limit") => {
+            let found = format!("more in line {}, column {}", error.line(), error.column());
+            return Err(context.unsupported("at most 127 lists and objects in each other", found));
+        }
         Err(error) => {
             let found = format!("an error in line {}, column {}", error.line(), error.column());
             let damaged = context.corrupt("a whole JSON document", found);
@@ -123,7 +128,7 @@ pub(super) fn lengths(value: &Value, what: &str, context: Context) -> Result<Vec
 /// Takes the object "attributes", empty when it is missing.
 pub(super) fn attributes(members: &mut Map<String, Value>, context: Context) -> Result<Map<String, Value>, Error> {
     match members.shift_remove(ATTRIBUTES) {
-        None => Ok(Map::new()),
+        None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(attributes)) => Ok(attributes),
         Some(other) => Err(context.corrupt("\"attributes\" as an object", text(&other))),
     }
@@ -177,6 +182,17 @@ impl Named {
         }
     }
 
+    /// A codec of v2: a name among what else is said of it.
+    pub(super) fn of_v2(value: Value, context: Context) -> Result<Self, Error> {
+        let found = text(&value);
+        if let Value::Object(mut configuration) = value
+            && let Some(Value::String(name)) = configuration.shift_remove("id")
+        {
+            return Ok(Named { name, configuration });
+        }
+        Err(context.corrupt("a codec as {\"id\": ...}", found))
+    }
+
     /// Takes a member of the configuration.
     pub(super) fn take(&mut self, key: &str) -> Option<Value> {
         self.configuration.shift_remove(key)
@@ -218,7 +234,7 @@ mod tests {
         assert!(document(b"{}", CONTEXT).unwrap_err().is_corrupt());
         assert!(document(b"[]", CONTEXT).unwrap_err().is_corrupt());
         assert!(document(b"", CONTEXT).unwrap_err().is_corrupt());
-        assert!(document(&b"[".repeat(100_000), CONTEXT).unwrap_err().is_corrupt());
+        assert!(document(&b"[".repeat(100_000), CONTEXT).unwrap_err().is_unsupported());
     }
 
     #[test]

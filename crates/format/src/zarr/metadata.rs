@@ -76,7 +76,7 @@ impl ArrayMetadata {
         let fill_value = fill::parse_stored(element, &required(&mut members, "fill_value", context)?, context)?;
         let dimension_names = dimension_names(members.shift_remove("dimension_names"), context)?;
         match members.shift_remove("storage_transformers") {
-            None => {}
+            None | Some(Value::Null) => {}
             Some(Value::Array(transformers)) if transformers.is_empty() => {}
             Some(other) => return Err(context.unsupported("no storage transformers", text(&other))),
         }

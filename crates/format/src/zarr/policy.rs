@@ -11,3 +11,6 @@ pub(super) const DEPTH_MAX: usize = 4;
 
 /// Most bytes of the texts of one chunk, whose length nothing says before they are decoded [B].
 pub const TEXTS_BYTES_MAX: u64 = 1 << 30;
+
+/// Most memory that a stream of LZMA may want for its dictionary \[KiB\]: what xz wants at its highest level, and some.
+pub(super) const LZMA_KIB_MAX: u32 = 80 << 10;

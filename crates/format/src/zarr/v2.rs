@@ -1,16 +1,16 @@
 //! Zarr v2, to be read: its metadata, said as those of v3. Chunks need nothing of their own, since they have the same codecs.
 
-use super::blosc::{Blosc, Compressor, Shuffle};
 use super::bytes_codec::BytesCodec;
 use super::codecs::Codecs;
 use super::data_type;
 use super::fill;
 use super::group::GroupMetadata;
-use super::json::{attributes_alone, lengths, members_of, required, text};
+use super::json::{Named, attributes_alone, lengths, members_of, required, text};
 use super::keys::{KeyEncoding, KeyStyle, Separator};
 use super::metadata::ArrayMetadata;
+use super::numcodecs;
 use super::text_type;
-use crate::error::{Context, Error, excerpt};
+use crate::error::{Context, Error};
 use crate::fields::{FieldType, fields_of, structured};
 use crate::npy::literal::Literal;
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
@@ -41,17 +41,13 @@ pub fn array(zarray: &[u8], zattrs: Option<&[u8]>, name: &str) -> Result<ArrayMe
         _ => (element(&dtype, filters.first(), context)?, &filters[..]),
     };
     data_type::check_size(element.kind, context)?;
-    if !filters.is_empty() {
-        let error = context.unsupported("no filters", text(&Value::Array(filters.to_vec())));
-        return Err(error.with_hint("rewrite the array without filters"));
-    }
     let compressor = members.shift_remove("compressor").unwrap_or(Value::Null);
     let order = match members.shift_remove("order") {
         Some(Value::String(order)) if order == "F" => (0..shape.len()).rev().collect(),
         Some(Value::String(order)) if order == "C" => Vec::new(),
         other => return Err(context.corrupt("\"order\": \"C\" or \"F\"", text(&other.unwrap_or(Value::Null)))),
     };
-    let chain = self::chain(&compressor, element.kind, context)?;
+    let chain = self::chain(filters, compressor, element.kind, context)?;
     let order = if shape.len() < 2 { Vec::new() } else { order };
     let codecs = Codecs { order, endian: element.order, chain, ..Codecs::plain(false) };
     let fill_value = match members.shift_remove("fill_value") {
@@ -149,60 +145,22 @@ fn described(value: &Value) -> Option<Literal> {
     }
 }
 
-/// The codec of bytes that a compressor is.
-fn chain(compressor: &Value, kind: Kind, context: Context) -> Result<Vec<BytesCodec>, Error> {
-    if compressor.is_null() {
-        return Ok(Vec::new());
+/// The filters and the compressor of an array, in the order in which they are applied.
+fn chain(filters: &[Value], compressor: Value, kind: Kind, context: Context) -> Result<Vec<BytesCodec>, Error> {
+    let each = filters.iter().cloned().chain(Some(compressor).filter(|compressor| !compressor.is_null()));
+    let mut chain = Vec::new();
+    for codec in each {
+        let mut named = Named::of_v2(codec, context)?;
+        let codec = numcodecs::parse(&mut named, kind, context)?;
+        let ends = chain.last().is_some_and(|last| !matches!(last, BytesCodec::Filter(_)));
+        if ends && matches!(codec, BytesCodec::Filter(_)) {
+            return Err(
+                context.unsupported("filters of numbers before all other codecs", format!("'{}' behind", named.name))
+            );
+        }
+        chain.push(codec);
     }
-    let number = |key: &str, usual: i64| match compressor.get(key) {
-        None | Some(Value::Null) => Ok(usual),
-        Some(value) => value.as_i64().ok_or_else(|| context.corrupt(format!("{key} of a compressor"), text(value))),
-    };
-    let level = |usual: i64| match number("level", usual)? {
-        level @ 0..=9 => Ok(level as u32),
-        // As zlib itself chooses.
-        -1 => Ok(6),
-        other => Err(context.corrupt("level 0 to 9", other.to_string())),
-    };
-    let id = compressor.get("id").and_then(Value::as_str).unwrap_or("");
-    Ok(vec![match id {
-        "gzip" => BytesCodec::Gzip { level: level(1)? },
-        "zlib" => BytesCodec::Zlib { level: level(1)? },
-        "zstd" => {
-            let level = i32::try_from(number("level", 0)?).unwrap_or(i32::MAX);
-            BytesCodec::Zstd { level, checksum: compressor.get("checksum").and_then(Value::as_bool).unwrap_or(false) }
-        }
-        "blosc" => BytesCodec::Blosc(blosc(compressor, kind, number, context)?),
-        other => {
-            let expected = "compressor null, blosc, gzip, zlib or zstd";
-            return Err(context.unsupported(expected, format!("'{}'", excerpt(other))));
-        }
-    }])
-}
-
-fn blosc(
-    compressor: &Value,
-    kind: Kind,
-    number: impl Fn(&str, i64) -> Result<i64, Error>,
-    context: Context,
-) -> Result<Blosc, Error> {
-    let cname = compressor.get("cname").and_then(Value::as_str).unwrap_or("lz4");
-    let Some(named) = Compressor::ALL.into_iter().find(|one| one.name() == cname) else {
-        return Err(
-            context.unsupported("blosc cname blosclz, lz4, lz4hc, zlib or zstd", format!("'{}'", excerpt(cname)))
-        );
-    };
-    let shuffle = match number("shuffle", 1)? {
-        0 => Shuffle::No,
-        2 => Shuffle::Bits,
-        // By the size of elements: bits for those of one byte.
-        -1 if kind.bytes() == 1 => Shuffle::Bits,
-        _ => Shuffle::Bytes,
-    };
-    let level = u8::try_from(number("clevel", 5)?).ok().filter(|&level| level <= 9);
-    let level = level.ok_or_else(|| context.corrupt("blosc clevel 0 to 9", text(compressor)))?;
-    let block_bytes = u32::try_from(number("blocksize", 0)?).unwrap_or(0);
-    Ok(Blosc { compressor: named, level, shuffle, element_bytes: kind.bytes() as u32, block_bytes })
+    Ok(chain)
 }
 
 #[cfg(test)]
@@ -273,8 +231,11 @@ mod tests {
             ("dtype", json!("<M8[x]"), "M8[x]"),
             ("dtype", json!([["a", "|O"]]), "dtype of numbers"),
             ("dtype", json!("|O"), "O"),
-            ("filters", json!([{"id": "delta"}]), "delta"),
-            ("compressor", json!({"id": "lzma"}), "'lzma'"),
+            ("filters", json!([{"id": "delta"}]), "the dtype of delta"),
+            ("filters", json!([{"id": "zfpy"}]), "'zfpy'"),
+            ("filters", json!([{"id": "lz4"}, {"id": "delta", "dtype": "<f4"}]), "'delta' behind"),
+            ("filters", json!([7]), "a codec as"),
+            ("compressor", json!({"id": "lzma", "format": 3}), "format 3"),
             ("compressor", json!({"id": "blosc", "cname": "snappy"}), "snappy"),
             ("compressor", json!({"id": "zlib", "level": 10}), "10"),
             ("order", json!("A"), "order"),

@@ -102,6 +102,7 @@ impl Pipeline {
             BytesCodec::Fletcher32 | BytesCodec::Crc32c => Ok(FilterStep::Fletcher32),
             BytesCodec::Zstd { .. } => Err(refused("zstd with a checksum of its own")),
             BytesCodec::Blosc(_) => Err(refused("blosc")),
+            other => Err(refused(&other.name())),
         };
         codecs.chain.iter().map(step).collect::<Result<_, _>>().map(Pipeline)
     }
