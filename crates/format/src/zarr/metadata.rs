@@ -42,6 +42,19 @@ pub struct ArrayMetadata {
 impl ArrayMetadata {
     /// Metadata with the default key encoding, fill value zero and no attributes; `name` is for errors.
     pub fn new(name: &str, shape: &[u64], element: Kind, chunk_shape: &[u64], codecs: Codecs) -> Result<Self, Error> {
+        data_type::check_named(element)
+            .map_err(|unnamed| without_name(unnamed, Context::new("make the array", name)))?;
+        ArrayMetadata::of_kind(name, shape, element, chunk_shape, codecs)
+    }
+
+    /// The same of elements that may have another byte order than v3 has.
+    pub(super) fn of_kind(
+        name: &str,
+        shape: &[u64],
+        element: Kind,
+        chunk_shape: &[u64],
+        codecs: Codecs,
+    ) -> Result<Self, Error> {
         data_type::check_size(element, Context::new("make the array", name))?;
         let metadata = ArrayMetadata {
             shape: shape.to_vec(),
@@ -164,10 +177,7 @@ impl ArrayMetadata {
     fn check_in(&self, context: Context) -> Result<(), Error> {
         let ndim = self.shape.len();
         check_ndim(&self.shape, context)?;
-        data_type::to_value(self.element).map_err(|unnamed| {
-            let error = context.unsupported("a type that Zarr has a name for", unnamed);
-            error.with_hint("numpy.lib.recfunctions.repack_fields removes gaps, array.astype changes fields")
-        })?;
+        data_type::to_value(self.element).map_err(|unnamed| without_name(unnamed, context))?;
         if self.chunk_shape.len() != ndim {
             let expected = format!("a chunk shape of {ndim} dimensions, as the shape {}", tuple(&self.shape));
             return Err(context.invalid(expected, tuple(&self.chunk_shape)));
@@ -191,6 +201,11 @@ impl ArrayMetadata {
         }
         self.codecs.check(&self.chunk_shape, context)
     }
+}
+
+fn without_name(unnamed: String, context: Context) -> Error {
+    let error = context.unsupported("a type that Zarr has a name for", unnamed);
+    error.with_hint("numpy.lib.recfunctions.repack_fields removes gaps, array.astype changes fields")
 }
 
 fn check_ndim(shape: &[u64], context: Context) -> Result<(), Error> {
