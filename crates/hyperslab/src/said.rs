@@ -1,7 +1,7 @@
 //! Values in messages, as they are written in Python.
 
 use hyperslab_collective::Fields;
-use hyperslab_format::attribute::{AttributeEdit, Attributes, shown, shown_plain};
+use hyperslab_format::attribute::{AttributeEdit, AttributeValue, Attributes, shown, shown_plain};
 use hyperslab_format::zarr::{Codecs, Value};
 use std::fmt::Display;
 
@@ -25,13 +25,26 @@ pub(crate) fn value(value: &Value) -> String {
 
 /// Attributes of something, one by one, so that those are named which differ between ranks.
 pub(crate) fn attributes(given: &Attributes, of: &str) -> Fields {
-    given.iter().map(|(name, value)| (format!("attribute '{name}'{of}"), shown(value))).collect()
+    let mut fields: Fields =
+        given.iter().map(|(name, value)| (format!("attribute '{name}'{of}"), shown_sorted(value))).collect();
+    fields.sort();
+    fields
+}
+
+/// A value as it is compared: the order of what mappings and attributes have is not part of what a rank asks.
+fn shown_sorted(value: &AttributeValue) -> String {
+    let AttributeValue::Plain(plain) = value else { return shown(value) };
+    let mut plain = plain.clone();
+    plain.sort_all_objects();
+    shown_plain(&plain)
 }
 
 /// The same in one text.
 pub(crate) fn all_attributes(given: &Attributes) -> String {
-    let each = given.iter().map(|(name, value)| format!("'{name}': {}", shown(value)));
-    format!("{{{}}}", each.collect::<Vec<_>>().join(", "))
+    let mut each: Vec<String> =
+        given.iter().map(|(name, value)| format!("'{name}': {}", shown_sorted(value))).collect();
+    each.sort();
+    format!("{{{}}}", each.join(", "))
 }
 
 /// What becomes of attributes, so that ranks say the same.

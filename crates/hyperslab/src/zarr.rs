@@ -36,7 +36,6 @@ use crate::options::{OpenOptions, preferred};
 use crate::said::{quoted, truth};
 use crate::unfinished::Unfinished;
 use hyperslab_collective::attempts::{Attempts, Home};
-use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{LocalArray, Ownership};
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::zarr::{ArrayMetadata, GroupMetadata, METADATA_KEY, NodeType, consolidated, node_type};
@@ -51,7 +50,7 @@ use std::time::Instant;
 pub(crate) use call::{completed, each_holding, into_each, listed, named, requests, write_requests};
 use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
-use nodes::{check_path, kind_of, place, read_array, read_node};
+use nodes::{check_there, is_shown, kind_of, place, read_array, read_node};
 use opening::{Opened, hear_nodes, marker_of, nodes_of, tell_nodes};
 pub(crate) use queued::{Destination, QueuedWrite, said};
 pub(crate) use requests::staging;
@@ -468,7 +467,7 @@ impl Store {
     pub fn group(&self, name: &str) -> Result<Store, Error> {
         let what = format!("open group '{name}' of '{}'", self.path().display());
         let base = format!("{}{name}/", self.base());
-        let fault = check_path(name).err();
+        let fault = check_there(name).err();
         let fields = vec![("group".into(), quoted(self.directory().full(base.trim_end_matches('/'))))];
         let question = Question::opening(what.clone(), fields, fault);
         let (directory, wanted) = (self.directory(), name.to_string());
@@ -549,7 +548,7 @@ fn below(names: &dyn Names, group: &str, path: &str, nodes: &mut Vec<(String, Ve
     const DEPTH_MAX: usize = 64;
     for name in names.list(&format!("{group}{path}"))? {
         let key = format!("{group}{path}{name}/{METADATA_KEY}");
-        if check_name(&name).is_err() || path.matches('/').count() >= DEPTH_MAX {
+        if !is_shown(&name) || path.matches('/').count() >= DEPTH_MAX {
             continue;
         }
         let Some(bytes) = names.read(&key)? else { continue };

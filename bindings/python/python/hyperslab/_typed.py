@@ -42,7 +42,11 @@ def raw_of(attributes: Mapping[str, Any] | None) -> Raw:
     for name, value in attributes.items():
         if not isinstance(name, str):
             raise _unfit(f"a name of an attribute is {name!r}", "names are texts")
-        given = _given(value, f"attribute {name!r}")
+        try:
+            given = _given(value, f"attribute {name!r}")
+        except RecursionError:
+            hint = "store lists and mappings that end"
+            raise _unfit(f"attribute {name!r} contains itself, or is nested too deeply", hint) from None
         if isinstance(given, _Typed):
             plain[name] = None
             typed.append((name, given.code, given.shape, given.content, given.members))

@@ -105,7 +105,7 @@ class Group(OpenedAnew, Moving, Mapping[str, Array]):
         return Attributes(read, change)
 
     def arrays(self) -> list[str]:
-        """Names of the arrays, sorted; in a file, in their order. Local.
+        """Names of the arrays, sorted; in a file, in their order, those of its groups by their paths. Local.
 
         Those that were there when the group was opened or last refreshed, and those that this program has made since:
         of requests, those that were waited for, by `Request.wait` or by a call that blocks. With dedicated servers,
@@ -141,7 +141,7 @@ class Group(OpenedAnew, Moving, Mapping[str, Array]):
             return False
 
     def __iter__(self) -> Iterator[str]:
-        """Names of the arrays. Local, as `arrays`."""
+        """Names of the arrays: in Zarr of this group, in a file of all groups in it. Local, as `arrays`."""
         return iter(self.arrays())
 
     def __len__(self) -> int:

@@ -22,6 +22,7 @@ use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{FileLocking, OpenOptions, WriteOptions};
+use crate::said::{self, truth};
 use crate::zarr::{ArrayWrite, Mode};
 use by_path::above;
 use chunks::new_chunks;
@@ -402,7 +403,12 @@ impl File {
         let asked = mode;
         let mode = File::mode_found(comm, &location, mode, &opening)?;
         let what = format!("open HDF5 file '{location}' (mode {})", asked.name());
-        let fields = vec![("new HDF5 file".to_string(), format!("{options:?}"))];
+        let Hdf5Options { attributes, netcdf, unlimited } = &options;
+        let mut fields = vec![
+            ("whether a new file is one of netCDF-4".to_string(), truth(*netcdf).to_string()),
+            ("unlimited dimensions".into(), unlimited.join(", ")),
+        ];
+        fields.extend(said::attributes(attributes, " of the file"));
         let fit = match mode.writes_new() {
             true => Hdf5::new(options.clone()).map(drop),
             false if options.is_given() && asked == mode => {

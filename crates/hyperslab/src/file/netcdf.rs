@@ -8,6 +8,7 @@ use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
+use crate::said;
 use crate::zarr::{ArrayWrite, Mode};
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::SIGNATURE;
@@ -408,7 +409,12 @@ impl File {
         let asked = mode;
         let mode = File::mode_found(comm, &location, mode, &opening)?;
         let what = format!("open NetCDF file '{location}' (mode {})", asked.name());
-        let fields = vec![("new NetCDF file".to_string(), format!("{options:?}"))];
+        let NetcdfOptions { version, unlimited, attributes } = &options;
+        let mut fields = vec![
+            ("version of a new file".to_string(), format!("{version:?}")),
+            ("unlimited dimension".into(), format!("{unlimited:?}")),
+        ];
+        fields.extend(said::attributes(attributes, " of the file"));
         let path = location.to_string();
         let fit = match mode.writes_new() {
             true => options.new_header().map(drop),

@@ -2,7 +2,7 @@
 
 use super::appending::Appending;
 use super::known::check_relied;
-use super::nodes::{StoredNode, check_path, place, read_array};
+use super::nodes::{StoredNode, check_there, place, read_array};
 use super::shapes::separator;
 use super::shards::new_array;
 use super::stored::stored_to_read;
@@ -363,7 +363,7 @@ impl Target for Reading {
 fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     for name in names {
-        check_path(name)?;
+        check_there(name)?;
         if !seen.insert(name) {
             return Err(Fault::new(FaultKind::Invalid, format!("'{name}' is named twice in one call")));
         }

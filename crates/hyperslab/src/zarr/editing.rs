@@ -295,6 +295,11 @@ impl Store {
             true => Some(Fault::new(FaultKind::Invalid, format!("'{name}' is no name of a node"))),
             false => check_path(name).err(),
         });
+        let unfit = unfit.or_else(|| {
+            let inside = new.strip_prefix(old).is_some_and(|rest| rest.starts_with('/'));
+            let moved = || Fault::new(FaultKind::Invalid, format!("{what}: '{old}' cannot be moved into itself"));
+            inside.then(|| moved().hint("choose a name outside of it"))
+        });
         if let Some(fault) = unfit {
             return Err(self.comm.attend_with(&what, fault));
         }

@@ -62,9 +62,22 @@ pub(super) fn check_path(name: &str) -> Result<(), Fault> {
     if name == ROOT || is_path(name) { Ok(()) } else { check_name(name) }
 }
 
+/// Refuses what cannot be the path of a node that is there: others call theirs as they like, but for what leads out of the group,
+/// and what is hidden here.
+pub(super) fn check_there(name: &str) -> Result<(), Fault> {
+    if name == ROOT || name.split('/').all(is_shown) { Ok(()) } else { check_name(name) }
+}
+
+/// Whether a name may be one of a node, and is not of something that this library hides.
+pub(super) fn is_shown(name: &str) -> bool {
+    let hidden = name.starts_with('.') && name.contains("hyperslab");
+    let leads_out = matches!(name, "" | "." | "..") || name.contains(['/', '\\', '\0']);
+    !(hidden || leads_out || name == METADATA_KEY)
+}
+
 /// An array, by its path below a group.
 pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Result<(ArrayMetadata, StoredNode), Fault> {
-    check_path(name)?;
+    check_there(name)?;
     let at = place(group, name);
     let node = read_node(directory, &at)?.ok_or_else(|| {
         let at = directory.full(group);

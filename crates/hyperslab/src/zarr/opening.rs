@@ -1,7 +1,7 @@
 //! Opening a store: what rank 0 finds and makes, and what it tells of that.
 
 use super::Mode;
-use super::nodes::{ROOT, kind_of, place, read_node};
+use super::nodes::{ROOT, is_shown, kind_of, place, read_node};
 use crate::error::format_fault;
 use crate::listing;
 use hyperslab_collective::attempts::is_token;
@@ -37,7 +37,7 @@ const KINDS_MAX: usize = 128;
 /// The nodes of a group, and what they are.
 pub(super) fn nodes_of(names: &dyn Names, group: &str) -> Result<Vec<listing::Found>, Fault> {
     let mut listed = names.list(group)?;
-    listed.retain(|name| !name.starts_with('.') && name != METADATA_KEY);
+    listed.retain(|name| is_shown(name));
     let many = listed.len() > KINDS_MAX;
     let look = |name: String| {
         if many {
@@ -181,7 +181,7 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
         return Err(is_an_array(&root));
     }
     let there = directory.exists("");
-    if there && mode != Mode::Create && directory.length("").is_some() {
+    if there && directory.length("").is_some() {
         return Err(is_a_file(&root, mode));
     }
     match (mode, &found) {

@@ -224,7 +224,8 @@ impl Hdf5 {
                 }
                 let (above, _) = to.rsplit_once('/').unwrap_or_default();
                 if is_in(above, from) {
-                    return Err(Fault::new(FaultKind::Invalid, format!("'{from}' cannot be moved into itself")));
+                    return Err(Fault::new(FaultKind::Invalid, format!("'{from}' cannot be moved into itself"))
+                        .hint("choose a name outside of it"));
                 }
                 let in_step = self.step_of(above).is_some();
                 if !above.is_empty() && !in_step && self.known(above)?.is_some() {
