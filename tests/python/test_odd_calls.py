@@ -159,6 +159,7 @@ def test_indices_and_lists_select_as_in_numpy(tmp_path: Path) -> None:
         store.write("a", BLOCK)
         array = store["a"]
         keys: list[Any] = [(0, slice(None), [0, 1]), (0, [0, 1]), ([0, 1], slice(None), 0), (slice(None), 0, [1, 2])]
+        keys += [(slice(None, None, 2**70), slice(1, 2**80)), (..., slice(-(2**70), None, 2))]
         keys += [([0], 0, slice(None)), (0, 0, [1, 2]), (1, ..., [0]), ([1, 0], ..., [3, 2])]
         for key in keys:
             assert np.array_equal(array[key], BLOCK[key]), key

@@ -104,7 +104,9 @@ def _selector(given: Any, dim: int, shape: Sequence[int]) -> Plain | Listed:
             hint = "read with a positive step, then reverse what was read with [::-1]"
             message = f"the slice {text} of dimension {dim} goes backwards\n  hint: {hint}"
             raise InvalidError(message)
-        return slice(*given.indices(extent))
+        start, stop, step = given.indices(extent)
+        # Steps of Python have no limit; one beyond the extent selects the first index alone, like others.
+        return slice(start, stop, min(step, max(extent, 1)))
     if given is not None and not isinstance(given, (bool, np.bool_)):
         try:
             index: int = given.__index__()

@@ -31,7 +31,7 @@ NAMED = {
 
 #: What to do about types that no format has, by NumPy's letter for their kind.
 HINTS = {
-    "O": 'make numbers of the objects, as with array.astype("float64")',
+    "O": 'give texts a length, as with array.astype("U8"), and make numbers of other objects',
     "S": 'give texts a length, as with dtype="S8"',
     "U": 'give texts a length, as with dtype="U8"',
     "T": 'give texts a length, as with array.astype("U8")',

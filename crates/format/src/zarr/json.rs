@@ -57,6 +57,13 @@ fn parsed(bytes: &[u8], all_attributes: bool, context: Context) -> Result<Map<St
             let found = format!("more in line {}, column {}", error.line(), error.column());
             return Err(context.unsupported("at most 127 lists and objects in each other", found));
         }
+        // JSON can say it, and Python has it, but it is no text in any encoding.
+        Err(error) if error.to_string().contains("hex escape") => {
+            let found =
+                format!("half of a character (a lone surrogate) in line {}, column {}", error.line(), error.column());
+            let refused = context.unsupported("texts of whole characters", found);
+            return Err(refused.with_hint("read it with zarr-python, and write that name or attribute without it"));
+        }
         Err(error) => {
             let found = format!("an error in line {}, column {}", error.line(), error.column());
             let damaged = context.corrupt("a whole JSON document", found);
@@ -234,6 +241,8 @@ mod tests {
         assert!(document(b"{}", CONTEXT).unwrap_err().is_corrupt());
         assert!(document(b"[]", CONTEXT).unwrap_err().is_corrupt());
         assert!(document(b"", CONTEXT).unwrap_err().is_corrupt());
+        let half = document(br#"{"zarr_format": 3, "attributes": {"x": "\udb88"}}"#, CONTEXT).unwrap_err();
+        assert!(half.is_unsupported() && half.to_string().contains("half of a character"), "{half}");
         assert!(document(&b"[".repeat(100_000), CONTEXT).unwrap_err().is_unsupported());
     }
 
