@@ -234,3 +234,21 @@ def test_what_is_seen_of_a_file_that_gathers_is_not_changed(tmp_path: Path) -> N
         with pytest.raises(hs.UnsupportedError, match="'a' is seen by others already"):
             file.write("a", np.ones(2), section=np.s_[1:3])
     assert {name: each.tolist() for name, each in values(path).items()} == {"a": [0] * 4, "b": [0, 1, 1, 0]}
+
+
+def test_readers_see_records_when_all_is_written(tmp_path: Path) -> None:
+    """Where arrays in pieces get fill values first, and what is to be written then cannot be."""
+    path = tmp_path / "a.nc"
+    with hs.open(path, "w", unlimited="t") as file:
+        file.write("a", np.ones((1, 4)), dimension_names=["t", "x"])
+    piece = hs.Boxes((2, 4), [(slice(0, 1), slice(0, 4))])
+    with hs.open(path, "r+") as file:
+        with pytest.raises(hs.InvalidError, match="complex128 to float64"):
+            file.append("a", [np.ones((1, 4), complex)], piece)
+        assert file["a"].shape == (1, 4)
+        assert values(path)["a"].shape == (1, 4)
+        file.append("a", [np.full((1, 4), 2.0)], piece)
+        assert file["a"].shape == (3, 4)
+    found = values(path)["a"]
+    assert found[:2].tolist() == [[1.0] * 4, [2.0] * 4]
+    assert np.all(found[2] == netCDF4.default_fillvals["f8"])

@@ -70,7 +70,7 @@ impl fmt::Display for CodecError {
 
 impl std::error::Error for CodecError {}
 
-/// Nothing is stored of its chunks, so that nobody encodes or decodes them.
+/// Nothing is stored of its chunks, so that none is encoded or decoded.
 impl Codec for Numbering {
     fn encode(&self, _plain: &[u8], object: &str) -> Result<Vec<u8>, CodecError> {
         Err(nothing_stored("encode", object))

@@ -106,7 +106,7 @@ impl File {
         options: &WriteOptions,
         prepare: impl FnOnce(Vec<ArrayWrite>) -> Result<Prepared, Fault>,
     ) -> Result<Report, Error> {
-        let since = self.gone_so_far();
+        let (since, before) = (self.gone_so_far(), self.inside().form.extent());
         let mut rows = Vec::new();
         let filled = self.put(verb, asks, options, |asks| {
             let mut prepared = prepare(asks)?;
@@ -132,6 +132,10 @@ impl File {
                 ..Prepared::default()
             })
         });
+        if written.as_ref().is_err_and(|error| !error.is_unsynced()) {
+            // Also where it was refused before it began.
+            self.has_put(true, before, false);
+        }
         written.map(|_| filled)
     }
 
