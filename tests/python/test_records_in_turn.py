@@ -140,6 +140,19 @@ def test_a_new_classic_file_takes_arrays_one_after_another(count: int, tmp_path:
     assert hs.open(path)["theirs"][...].tolist() == [1.5] * 4
 
 
+def test_records_may_come_when_the_header_has_no_more_room(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    with hs.open(path, "w", unlimited="t", durable=False) as file:
+        for number in range(600):
+            file.write(f"a_variable_with_a_long_name_{number}", np.arange(2.0) + number, dimension_names=["x"])
+        for number in range(3):
+            file.write(f"grows_{number}", np.arange(4.0 + number) + number, dimension_names=["t"])
+    found = values(path)
+    assert all(found[f"a_variable_with_a_long_name_{number}"][1] == number + 1 for number in range(600))
+    assert found["grows_2"].tolist() == [2, 3, 4, 5, 6, 7]
+    assert found["grows_0"][:4].tolist() == [0, 1, 2, 3]
+
+
 def test_records_of_any_size_are_brought_into_order(tmp_path: Path) -> None:
     """Slabs of one byte and of more than is copied at once."""
     path = tmp_path / "large.nc"

@@ -353,11 +353,14 @@ impl Form for Netcdf {
 
     fn outgrows(&self, new: &[ArrayWrite], options: &WriteOptions) -> bool {
         let unlimited = self.header.dimensions.iter().find(|dimension| dimension.length.is_none());
-        let unlimited = unlimited.map(|dimension| dimension.name.as_str());
+        let unlimited = unlimited.map(|dimension| &*dimension.name).or(self.options.unlimited.as_deref());
+        // Whoever is alone need not say how an array is held.
+        let rows =
+            |ask: &ArrayWrite| ask.shape().first().copied().or_else(|| ask.arrays.first()?.shape.first().copied());
         let longer = |(number, ask): (usize, &ArrayWrite)| {
             let names = options.dimension_names_of(number);
             let first = names.and_then(|names| names.first()?.as_deref());
-            first == unlimited && ask.shape().first().is_some_and(|rows| *rows > self.header.records)
+            first == unlimited && rows(ask).is_some_and(|rows| rows > self.header.records)
         };
         !self.header.is_arranged() && unlimited.is_some() && new.iter().enumerate().any(longer)
     }
