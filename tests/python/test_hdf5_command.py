@@ -90,9 +90,8 @@ def test_inspect_shows_files_of_our_own(tmp_path: Path, capsys: pytest.CaptureFi
     for name, kind in (("a.h5", "HDF5"), ("a.nc4", "netCDF-4")):
         with hs.open(tmp_path / name, "w", attributes={"title": "t"}) as file:
             file.write({"in/rho": (("x",), np.zeros(3), {"units": "kg"})})
-        names = "x: 3" if kind == "netCDF-4" else "3"
         fill = f", fill {netCDF4.default_fillvals['f8']}" if kind == "netCDF-4" else ""
-        shown = f'  in/\n    rho  float64 ({names}), 24 B{fill}\n        units = "kg"\n'
+        shown = f'  in/\n    rho  float64 (x: 3), 24 B{fill}\n        units = "kg"\n'
         expected = f'{tmp_path / name}  {kind}\n  title = "t"\n{shown}'
         assert run(capsys, "inspect", tmp_path / name) == (0, expected, "")
 

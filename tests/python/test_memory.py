@@ -247,7 +247,11 @@ def test_ranks_must_give_the_same_memory() -> None:
         (lambda memory, comm: hs.open(memory / "a", comm=comm), "NotFoundError", "does not exist"),
         (lambda memory, comm: hs.open(memory, "w", comm=comm), "ExistsError", "not empty"),
         (lambda memory, comm: hs.open(memory, "x", comm=comm), "ExistsError", "exists already"),
-        (lambda memory, comm: hs.open(memory / "f", "x", comm=comm), "ExistsError", "exists already"),
+        (
+            lambda memory, comm: hs.open(memory / "f", "x", comm=comm),
+            "ExistsError",
+            "expected a directory, found a file",
+        ),
         (lambda memory, comm: hs.open(memory / "../a", "w", comm=comm), "InvalidError", "'../a' cannot be a name"),
         (lambda memory, comm: hs.open(memory / "/a", "w", comm=comm), "InvalidError", "give a relative name"),
         (lambda memory, comm: hs.open(memory / "f" / "a.zarr", "w", comm=comm), "StorageError", "not a directory"),

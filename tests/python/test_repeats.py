@@ -103,7 +103,7 @@ def test_arrays_of_a_new_file_follow_each_other(tmp_path: Path) -> None:
                     values = np.arange(12.0) + 100 * number + turn
                     file.write({f"a{number}": values[dist.indices(comm.rank)[0]]}, dist)
                     if number == 7:
-                        with pytest.raises(hs.InvalidError, match="once and whole"):
+                        with pytest.raises(hs.InvalidError, match="is written already"):
                             file.write({"a0": values[dist.indices(comm.rank)[0]]}, dist)
                     if number == 15:
                         # Nothing of it stays.
