@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import h5py
 import hyperslab as hs
 import numpy as np
 import pytest
@@ -82,6 +83,16 @@ def test_children_use_what_the_parent_opened(end: str, tmp_path: Path) -> None:
         thread.join()
     assert array[2, 3] == VALUES[2, 3]
     file.close()
+
+
+def test_options_of_the_opening_travel(tmp_path: Path) -> None:
+    path = made(tmp_path, "h5")
+    with hs.open(path, locking=False) as file:
+        pickled = pickle.dumps(file["rho"])
+    with h5py.File(path, "r+", locking=True):
+        assert pickle.loads(pickled)[1, 1] == VALUES[1, 1]
+        with pytest.raises(hs.BusyError):
+            hs.open(path)
 
 
 def test_what_cannot_be_pickled_says_what_to_do(tmp_path: Path) -> None:

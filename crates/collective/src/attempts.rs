@@ -50,6 +50,7 @@ pub use marks::{Change, Replacing, gone};
 pub use opening::Opening;
 use opening::TURNS_MAX;
 pub use owner::is_token;
+pub use publish::ReplacedFile;
 use putting::ByMetadata;
 use records::SEVERAL;
 pub use records::{ARRAY, INSIDE, MARKER, STEP, is_torn};

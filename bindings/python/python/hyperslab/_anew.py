@@ -22,6 +22,9 @@ class Origin:
 
     place: Any
     format: str | None
+    #: Which lock it honours, and how long a call waits for storage [s].
+    locking: Any
+    storage_seconds: float
     group: str = ""
 
     def below(self, name: str) -> Origin:
@@ -32,19 +35,20 @@ class Origin:
         """Open it, by this rank alone."""
         from hyperslab.opening import open as opened
 
-        store = opened(self.place, format=self.format, comm=None)
+        options: dict[str, Any] = {"locking": self.locking, "storage_seconds": self.storage_seconds}
+        store = opened(self.place, format=self.format, comm=None, **options)
         return store.group(self.group) if self.group else store
 
 
-def origin_of(place: Any, form: str | None) -> Origin | None:
+def origin_of(place: Any, form: str | None, locking: Any, storage_seconds: float) -> Origin | None:
     """That of a place, if other processes reach it."""
     from hyperslab.striped import Striped
 
-    if isinstance(place, Striped):
-        return Origin(place, form)
     if isinstance(place, (str, os.PathLike)):
-        return Origin(os.path.abspath(local_path(place)), form)  # noqa: PTH100 (a text may be a URL's path, with no `Path`)
-    return None
+        place = os.path.abspath(local_path(place))  # noqa: PTH100 (a text may be a URL's path, with no `Path`)
+    elif not isinstance(place, Striped):
+        return None
+    return Origin(place, form, locking, storage_seconds)
 
 
 class OpenedAnew:

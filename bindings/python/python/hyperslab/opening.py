@@ -252,7 +252,7 @@ def open(  # noqa: A001 (as zarr has it)
         noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
         _warn_of_left(store, member, place_text(path))
         if mode == "r":
-            store._comes_from(origin_of(path, format), alone=member.size == 1)
+            store._comes_from(origin_of(path, format, locking, storage_seconds), alone=member.size == 1)
         return store
     except BaseException as error:
         give_up(core, member, what, error)

@@ -18,23 +18,34 @@ enum Took {
     Replaced,
 }
 
+/// What a file that gets its name does to another one of that name.
+#[derive(Clone, Copy)]
+pub struct ReplacedFile<'a> {
+    /// Whether it may replace it.
+    pub may: bool,
+    /// The marker of updates of it in place.
+    pub marker: &'a str,
+    /// What must hold of it when nobody changes it in place any more.
+    pub holds: &'a dyn Fn() -> Result<(), Fault>,
+}
+
 impl Opening {
     /// Publishes a raw file: its hidden name is gone then, and so is its owner. What it replaces, if anything, nobody changes
     /// in place at this moment, who would have a marker of this name.
-    pub fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
-        self.name_file(replaces, marker, None)
+    pub fn publish_file(&self, replaces: ReplacedFile) -> Result<(), Fault> {
+        self.name_file(replaces, None)
     }
 
     /// The same of a file that is changed where it lies from then on: it is held, and its lock is kept, so that nobody who heeds
     /// it has the file open in between.
-    pub fn show_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
+    pub fn show_file(&self, replaces: ReplacedFile) -> Result<(), Fault> {
         // By its hidden name: its own may be another one's by the time that it is looked for.
         let held = self.names().hold(&self.file())?;
-        self.name_file(replaces, marker, Some(held))
+        self.name_file(replaces, Some(held))
     }
 
     /// Gives a file its name; it is `held` from then on, if at all.
-    fn name_file(&self, replaces: bool, marker: &str, held: Option<Hold>) -> Result<(), Fault> {
+    fn name_file(&self, replaces: ReplacedFile, held: Option<Hold>) -> Result<(), Fault> {
         let (from, to) = (self.file(), self.home.base.clone());
         if self.durable {
             // Ranks sync what they write, and may have written nothing.
@@ -47,7 +58,7 @@ impl Opening {
             }
         }
         self.home.check_above()?;
-        let published = self.take_name((&from, &to), replaces, marker);
+        let published = self.take_name((&from, &to), replaces);
         // Of a file with parts in several directories, the first decides, and the others may have failed.
         let marked = self.unless_half(published)?;
         // A first name goes before names are made durable: after a loss of power it would be one more of what is published.
@@ -90,11 +101,11 @@ impl Opening {
 
     /// Gives the hidden file its name. Gives the marker of an update that did not end: of the file that it replaces, or of one that
     /// was removed.
-    fn take_name(&self, (from, to): (&str, &str), replaces: bool, marker: &str) -> Result<Option<Marker>, Fault> {
-        if replaces && self.names().exists(to) {
-            return self.replace_file(from, to, marker);
+    fn take_name(&self, (from, to): (&str, &str), replaces: ReplacedFile) -> Result<Option<Marker>, Fault> {
+        if replaces.may && self.names().exists(to) {
+            return self.replace_file(from, to, replaces);
         }
-        let marked = self.mark_removed(marker, to);
+        let marked = self.mark_removed(replaces.marker, to);
         let fault = match self.names().rename_new(from, to) {
             Ok(true) => return Ok(marked),
             Err(fault) => fault,
@@ -104,7 +115,7 @@ impl Opening {
             }
         };
         match self.withdrawn(marked, fault) {
-            fault if replaces && fault.kind == FaultKind::Exists => self.replace_file(from, to, marker),
+            fault if replaces.may && fault.kind == FaultKind::Exists => self.replace_file(from, to, replaces),
             fault => Err(fault),
         }
     }
@@ -117,9 +128,11 @@ impl Opening {
     }
 
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
-    fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
-        let marked = self.mark_replaced(marker, to, Replacing { noted: false, alone: false })?;
-        let renamed = self.names().take_mode(to, from).and_then(|()| self.names().rename(from, to));
+    fn replace_file(&self, from: &str, to: &str, replaces: ReplacedFile) -> Result<Option<Marker>, Fault> {
+        let marked = self.mark_replaced(replaces.marker, to, Replacing { noted: false, alone: false })?;
+        let renamed = (replaces.holds)();
+        let renamed = renamed.and_then(|()| self.names().take_mode(to, from));
+        let renamed = renamed.and_then(|()| self.names().rename(from, to));
         match renamed {
             Ok(()) => Ok(marked),
             Err(fault) => Err(self.withdrawn(marked, fault)),

@@ -499,7 +499,7 @@ fn name_only(home: &Home, line: &Map<String, Value>, found: &mut Found) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Attempts, clean, recover};
+    use super::super::{Attempts, ReplacedFile, clean, recover};
     use super::*;
     use hyperslab_world::MemoryTree;
     use std::sync::Arc;
@@ -559,7 +559,8 @@ mod tests {
         other.make_file(b"2", 4).unwrap();
         assert!(tree.exists(".a.raw.hyperslab-owners"));
         assert!(clean(&tree.below("a.raw"), false).unwrap().iter().all(|one| one.note.starts_with("kept")));
-        one.publish_file(true, ".a.raw.hyperslab-update").unwrap();
+        let over = ReplacedFile { may: true, marker: ".a.raw.hyperslab-update", holds: &|| Ok(()) };
+        one.publish_file(over).unwrap();
         assert!(!tree.exists(".a.raw.hyperslab-first"));
         other.end().unwrap();
         assert_eq!(listed(&tree), ["a.raw"]);
@@ -577,9 +578,10 @@ mod tests {
         // Somebody tidied up by hand.
         tree.remove(".a.raw.hyperslab-first").unwrap();
         other.make_file(b"2", 4).unwrap();
-        one.publish_file(true, ".a.raw.hyperslab-update").unwrap();
+        let over = ReplacedFile { may: true, marker: ".a.raw.hyperslab-update", holds: &|| Ok(()) };
+        one.publish_file(over).unwrap();
         assert!(tree.exists(".a.raw.hyperslab-first"));
-        other.publish_file(true, ".a.raw.hyperslab-update").unwrap();
+        other.publish_file(over).unwrap();
         assert_eq!(listed(&tree), ["a.raw"]);
     }
 }

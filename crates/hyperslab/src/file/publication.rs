@@ -17,6 +17,7 @@ use super::{Contained, File, disk, unseen};
 use crate::course::{End, Publish};
 use crate::error::Error;
 use crate::zarr::Mode;
+use hyperslab_collective::attempts::ReplacedFile;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Root};
 use std::sync::PoisonError;
@@ -134,8 +135,9 @@ impl File {
             if begun.as_ref().is_some_and(|(begun, _)| *begun != beginning) {
                 attempts.begin_file(&beginning)?;
             }
-            let (replaces, marker) = (self.replaces(), disk::marker(&self.name));
-            if ends { attempts.publish_file(replaces, &marker) } else { attempts.show_file(replaces, &marker) }
+            let (marker, holds) = (disk::marker(&self.name), || self.check_copied());
+            let replaces = ReplacedFile { may: self.replaces(), marker: &marker, holds: &holds };
+            if ends { attempts.publish_file(replaces) } else { attempts.show_file(replaces) }
         };
         let done = named();
         let mut inside = self.inside();

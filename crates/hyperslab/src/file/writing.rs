@@ -106,7 +106,8 @@ impl File {
         options: &WriteOptions,
         prepare: impl FnOnce(Vec<ArrayWrite>) -> Result<Prepared, Fault>,
     ) -> Result<Report, Error> {
-        let (since, before) = (self.gone_so_far(), self.inside().form.extent());
+        let since = self.gone_so_far();
+        let before = since.0.clone();
         let mut rows = Vec::new();
         let filled = self.put(verb, asks, options, |asks| {
             let mut prepared = prepare(asks)?;
