@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +106,45 @@ def test_another_program_that_changes_the_file_meanwhile_is_noticed(tmp_path: Pa
             file.attrs["y"] = 2
     with netCDF4.Dataset(path) as data:
         assert data.ncattrs() == ["title", "x"]
+
+
+@pytest.mark.parametrize("other", ["sets", "adds"])
+def test_of_two_programs_that_change_a_file_neither_loses_what_it_was_told_is_done(other: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    with hs.open(path, "w", unlimited="t") as file:
+        file.write("v", np.full((1, 4), -1.0), dimension_names=["t", "x"])
+    command = [sys.executable, Path(__file__).with_name("changed_by_two.py")]
+    started = [
+        subprocess.Popen([*command, act, path, "2"], stdout=subprocess.PIPE, text=True) for act in ("appends", other)
+    ]
+    appended, changed = (json.loads(each.communicate()[0]) for each in started)
+    with netCDF4.Dataset(path) as data:
+        assert data["v"][:, 0].tolist() == [-1.0, *range(appended["done"])]
+        if other == "sets":
+            assert data.__dict__ == {f"a{number}": number for number in range(changed["done"])}
+        else:
+            assert set(data.variables) == {"v", *(f"n{number}" for number in range(changed["done"]))}
+    assert appended["done"] > 0
+    # Nothing of the other program, which lives, is called unfinished, and nothing of it is removed.
+    said = [*appended["said"], *changed["said"]]
+    assert [each for each in said if "is not the one that was opened any more" not in each] == []
+
+
+def test_a_copy_does_not_hide_that_an_update_did_not_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    made(path)
+    # What a program leaves that dies while it changes a section.
+    (tmp_path / ".a.nc.hyperslab-update").write_text('{"readers":"torn"}\n')
+    with pytest.warns(UserWarning, match="an update in place began and did not end"):
+        file = hs.open(path, "r+")
+    with file:
+        with pytest.raises(hs.InvalidError, match=r"an update of 'a\.nc' did not end, which a copy would not tell"):
+            file.attrs["title"] = "another"
+        with pytest.raises(hs.InvalidError, match="did not end, which a copy would not tell"):
+            file.write("c", np.arange(3.0))
+        assert file.unfinished == ("a.nc",)
+        file.write({"a": np.full((2, 3), 7.0), "b": np.arange(3.0) + 7})
+        assert file.unfinished == ()
+        file.attrs["title"] = "another"
+    with netCDF4.Dataset(path) as data:
+        assert (data.title, data["a"][...].tolist()) == ("another", [[7.0] * 3] * 2)

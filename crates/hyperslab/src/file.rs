@@ -147,6 +147,8 @@ struct Contained {
     begun: Option<(Vec<u8>, u64)>,
     /// Whether anything was changed since it was last published.
     changed: bool,
+    /// What is seen begins so, of a file that was hidden again, where that lasts.
+    shown: Option<Vec<u8>>,
     /// On rank 0, what was seen when the hidden file was made as a copy of it.
     copied: Option<String>,
     /// On rank 0, where all lies in order behind the end of a file that is being arranged \[B\], and whether all does.

@@ -56,7 +56,7 @@ pub(super) fn is_of_attempt(name: &str) -> bool {
 }
 
 /// Whether a marker tells of an update of which readers may see a half.
-pub fn is_torn(note: &[u8]) -> bool {
+pub(super) fn is_torn(note: &[u8]) -> bool {
     let lines = lines(note);
     lines.is_empty() || lines.iter().any(|line| line.get("readers").is_none_or(|readers| readers != "whole"))
 }

@@ -11,6 +11,7 @@ use crate::naming::is_path;
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names, Reader, Writer};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// What was found of other owners.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -287,13 +288,41 @@ pub(super) fn recover_first(home: &Home, whose: Whose) -> Result<Found, Fault> {
     };
     let identity = names.identity(&first).ok().flatten();
     let is_published = identity.is_some() && names.identity(&home.base).ok().flatten() == identity;
+    // One that is just being made is locked by its owner in the next moment; if it goes before that, he makes another.
+    let is_empty = names.length(&first) == Some(0);
     let removed = home.names_with_first().and_then(|all| all.iter().try_for_each(|name| names.remove(name)));
     if let Err(fault) = removed {
         return left(&format!(": {}", fault.text()));
     }
     drop(lock);
-    let removed = if is_published { Vec::new() } else { vec![home.base.clone()] };
+    let removed = if is_published || is_empty { Vec::new() } else { vec![home.base.clone()] };
     Ok(Found { removed, ..Found::default() })
+}
+
+/// How often an empty marker is looked at, and the time between two looks: its owner writes it as soon as it is made, and after
+/// a loss of power it stays empty.
+const EMPTY_LOOKS: (usize, Duration) = (5, Duration::from_millis(2));
+
+/// Whether an update in place with this marker did not end, and is not under way either.
+///
+/// # Errors
+/// When the storage refuses.
+pub fn was_left_torn(names: &dyn Names, marker: &str) -> Result<bool, Fault> {
+    let (looks, pause) = EMPTY_LOOKS;
+    for _ in 1..looks {
+        match names.note(marker)? {
+            Some(note) if note.is_empty() => std::thread::sleep(pause),
+            Some(note) if is_torn(&note) => break,
+            _ => return Ok(false),
+        }
+    }
+    match names.lock(marker) {
+        Ok(Locked::Busy | Locked::Absent) => Ok(false),
+        // Its owner may have ended the update before this, and another one may have made the next marker.
+        Ok(Locked::Ours(lock)) if !lock.has_its_name()? => Ok(false),
+        Ok(Locked::Ours(_lock)) => Ok(names.note(marker)?.is_some_and(|note| is_torn(&note))),
+        Err(_) => Ok(true),
+    }
 }
 
 /// Removes the marker of a file that a dead owner was about to replace, or left at rest.

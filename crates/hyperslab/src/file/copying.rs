@@ -32,6 +32,7 @@ impl File {
         }
         self.check_finished()?;
         let before = inside.form.extent();
+        inside.shown = inside.form.lasting().map(|_| inside.form.beginning());
         inside.form.is_hidden_again();
         inside.begun = None;
         drop(inside);
@@ -68,6 +69,10 @@ impl File {
         let mut all = vec![("operation".to_string(), what.clone())];
         all.extend(fields);
         let fault = if hidden { None } else { self.check_finished().err() };
+        if !hidden {
+            let mut inside = self.inside();
+            inside.shown = inside.form.lasting().map(|_| inside.form.beginning());
+        }
         let question = Question::opening(what.clone(), all.clone(), fault.map(|fault| fault.context(&what)));
         let file = self.clone();
         let copies = move || if hidden { Ok(Vec::new()) } else { file.make_copy(before.bytes).map(|()| Vec::new()) };
@@ -130,6 +135,9 @@ impl File {
         let (directory, name) = (&self.directory, &self.name);
         self.attempts.check_still_there()?;
         let version = directory.version(name)?;
+        // What another program added since this one opened the file would not be in the copy, and nothing would tell of it.
+        let shown = self.inside().shown.clone();
+        shown.map_or(Ok(()), |beginning| self.check_begins(&beginning))?;
         let mut at = 0;
         while at < bytes {
             let part = directory.read_part(name, at, COPY_BYTES.min(bytes - at))?.unwrap_or_default();
@@ -146,6 +154,17 @@ impl File {
         Ok(())
     }
 
+    /// Makes sure that what is seen begins so.
+    pub(super) fn check_begins(&self, beginning: &[u8]) -> Result<(), Fault> {
+        let (directory, name) = (&self.directory, &self.name);
+        if directory.read_prefix(name, beginning.len() as u64)?.as_deref() == Some(beginning) {
+            return Ok(());
+        }
+        let path = directory.full(name);
+        let text = format!("'{path}' has another header than when it was opened: another program has changed it");
+        Err(Fault::new(FaultKind::Busy, text).about(path).hint("open it again, to see what it holds now"))
+    }
+
     /// Refuses to replace what is seen by a hidden copy if somebody else has changed it since it was copied.
     pub(super) fn check_copied(&self) -> Result<(), Fault> {
         let copied = self.inside().copied.clone();
@@ -156,7 +175,7 @@ impl File {
 
     fn changed_by_others(&self) -> Fault {
         let path = self.directory.full(&self.name);
-        let text = format!("'{path}' was changed by another program, while this one added arrays to a copy of it");
-        Fault::new(FaultKind::Busy, text).about(path).hint("open it again, and write the new arrays again")
+        let text = format!("'{path}' was changed by another program, while this one made a changed copy of it");
+        Fault::new(FaultKind::Busy, text).about(path).hint("open it again, and change it again")
     }
 }

@@ -4,10 +4,12 @@ use super::policy::{LOOKS_MAX, NPY_HEADER_MAX};
 use super::twice::Making;
 use crate::error::format_fault;
 use crate::zarr::Mode;
-use hyperslab_collective::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
+use hyperslab_collective::attempts::{
+    Attempts, Found, Home, Whose, complete, drop_idle_marker, recover, was_left_torn,
+};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
-use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Publishing, Reader, Root, Writer, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Hold, Names, Proof, Publishing, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
 
 /// The name of the file that says that an update has not ended.
@@ -84,18 +86,15 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
     let mut found = recover(home, if mode.writes() { Whose::Dead } else { Whose::Named })?;
     let (names, marker) = (&*home.names, marker(&home.base));
     let noted = if mode.writes() { drop_idle_marker(names, &marker) } else { Ok(()) };
-    let noted = match mode.writes_new() {
-        true => noted.map(|()| None),
-        false => noted.and_then(|()| names.note(&marker)),
+    let torn = match mode.writes_new() {
+        true => noted.map(|()| false),
+        false => noted.and_then(|()| was_left_torn(names, &marker)),
     };
-    match noted {
+    match torn {
         Err(fault) if !mode.writes() || fault.kind == FaultKind::Foreign => found.passed_over.push(fault.text()),
         Err(fault) => return Err(fault),
-        // What has gone meanwhile has ended.
-        Ok(Some(note)) if is_torn(&note) && !matches!(names.lock(&marker), Ok(Locked::Busy | Locked::Absent)) => {
-            found.unfinished.push(home.base.clone());
-        }
-        Ok(_) => {}
+        Ok(true) => found.unfinished.push(home.base.clone()),
+        Ok(false) => {}
     }
     Ok(found)
 }

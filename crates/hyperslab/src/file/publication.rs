@@ -220,6 +220,6 @@ impl Contained {
     /// What is in a file, and which request added what.
     pub(super) fn of(form: Box<dyn super::Form>) -> Contained {
         let added = vec![0; form.extent().arrays];
-        Contained { form, added, begun: None, changed: false, copied: None, aside: None, seen: 0 }
+        Contained { form, added, begun: None, changed: false, shown: None, copied: None, aside: None, seen: 0 }
     }
 }

@@ -216,14 +216,7 @@ impl Putting {
 
     /// Makes sure that the file still begins as it did when it was opened, or last grew.
     fn check_beginning(&self) -> Result<(), Fault> {
-        let Some(beginning) = &self.beginning else { return Ok(()) };
-        let (directory, name) = (&self.file.directory, &self.file.name);
-        if directory.read_prefix(name, beginning.len() as u64)?.as_ref() == Some(beginning) {
-            return Ok(());
-        }
-        let path = directory.full(name);
-        let text = format!("'{path}' has another header than when it was opened: somebody else has changed it");
-        Err(Fault::new(FaultKind::Busy, text).about(path).hint("open it again, to see what it holds now"))
+        self.beginning.as_ref().map_or(Ok(()), |beginning| self.file.check_begins(beginning))
     }
 
     /// Makes a new file, with room for what comes.

@@ -5,7 +5,7 @@ use super::nodes::{ROOT, is_shown, kind_of, place, read_node};
 use crate::error::format_fault;
 use crate::listing;
 use hyperslab_collective::attempts::is_token;
-use hyperslab_collective::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, is_torn, recover};
+use hyperslab_collective::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, recover, was_left_torn};
 use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type, v2};
 use hyperslab_world::{Fault, FaultKind, Locked, Names, Publishing, Reader, Writer, fingerprint};
 use std::time::Instant;
@@ -404,9 +404,7 @@ pub(super) fn marker_of(home: &Home, name: &str) -> String {
 fn unfinished(directory: &dyn Names) -> Result<Vec<String>, Fault> {
     let marked = |name: &String| {
         let marker = format!("{name}/{MARKER}");
-        directory.exists(&marker)
-            && directory.note(&marker).is_ok_and(|note| note.is_some_and(|note| is_torn(&note)))
-            && !matches!(directory.lock(&marker), Ok(Locked::Busy))
+        directory.exists(&marker) && was_left_torn(directory, &marker).unwrap_or(false)
     };
     Ok(directory.list("")?.into_iter().filter(|name| !name.starts_with('.')).filter(marked).collect())
 }
