@@ -107,6 +107,12 @@ def test_what_leads_elsewhere_is_named_as_that(tmp_path: Path) -> None:
                 hs.UnsupportedError, match=f"'{name}' is in .*: expected an array of this file, found {said}"
             ):
                 file.read(name)
+        # On the way, too.
+        for call in (file.read, file.group):
+            with pytest.raises(
+                hs.UnsupportedError, match=r"'other' is in .* found an external link to '/x' in 'other.h5'"
+            ):
+                call("other/deeper/array")
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -552,12 +552,21 @@ fn all_compared(
 
 const NPY_NAME: &str = "array";
 
+/// Why what is there by this name, or on the way to it, cannot be read; nothing where nothing is.
+fn unread(form: &dyn Form, path: &Path, name: &str) -> Option<Fault> {
+    let others = form.others()?;
+    let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
+    let (there, Unread { damaged, why }) = ends.rev().find_map(|end| others.get_key_value(&name[..end]))?;
+    let what = if there == name { "array" } else { "group or array" };
+    let text = format!("'{there}' is in '{}', but is no {what} that can be read here: {why}", path.display());
+    let kind = if *damaged { FaultKind::Corrupt } else { FaultKind::Unsupported };
+    Some(Fault::new(kind, text).hint("read it with h5py, on one rank"))
+}
+
 /// Why there is no array of this name among those that are shown.
 fn missing(form: &dyn Form, path: &Path, name: &str, all: &[&str]) -> Fault {
-    if let Some(Unread { damaged, why }) = form.others().and_then(|others| others.get(name)) {
-        let text = format!("'{name}' is in '{}', but is no array that can be read here: {why}", path.display());
-        let kind = if *damaged { FaultKind::Corrupt } else { FaultKind::Unsupported };
-        return Fault::new(kind, text).hint("read it with h5py, on one rank");
+    if let Some(fault) = unread(form, path, name) {
+        return fault;
     }
     let text = format!("'{}' has no array '{name}', only {}", path.display(), crate::zarr::listed(all));
     Fault::new(FaultKind::NotFound, text)

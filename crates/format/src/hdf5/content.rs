@@ -1,7 +1,8 @@
 //! What a file holds, as it is found by reading.
 
 use super::datatype::Datatype;
-use crate::error::Error;
+use crate::error::{Context, Error};
+use crate::size::NDIM_MAX;
 
 /// An address that means nowhere.
 pub(crate) const NOWHERE: u64 = u64::MAX;
@@ -135,6 +136,37 @@ pub struct Dataset {
     pub filters: Vec<Filter>,
 }
 
+impl Dataset {
+    /// The same as readers have it: the extents of arrays that are its elements are dimensions behind its own, as h5py reads
+    /// them. `name` is the name of the dataset in errors.
+    ///
+    /// # Errors
+    /// When the elements of one fill value differ, or it would have too many dimensions.
+    pub fn unfolded(mut self, name: &str) -> Result<Dataset, Error> {
+        while let (Datatype::Array { shape: inner, base }, Some(shape)) = (&self.datatype, &mut self.shape) {
+            let context = Context::new("use HDF5 dataset", name);
+            if shape.len() + inner.len() > NDIM_MAX {
+                return Err(context.unsupported(format!("at most {NDIM_MAX} dimensions"), "more"));
+            }
+            if let Some(fill) = &mut self.fill {
+                let bytes = base.bytes() as usize;
+                if fill.chunks(bytes.max(1)).any(|one| one != &fill[..bytes]) {
+                    return Err(context.unsupported("one fill value", "an array of several"));
+                }
+                fill.truncate(bytes);
+            }
+            let extents: Vec<u64> = inner.iter().map(|extent| u64::from(*extent)).collect();
+            self.limits.extend(extents.iter().copied().map(Some));
+            if let DatasetStorage::Chunked { chunk, .. } = &mut self.storage {
+                chunk.extend(&extents);
+            }
+            shape.extend(extents);
+            self.datatype = (**base).clone();
+        }
+        Ok(self)
+    }
+}
+
 /// A chunk that exists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chunk {
@@ -146,4 +178,31 @@ pub struct Chunk {
     pub bytes: u64,
     /// A bit for each filter that it did not go through.
     pub lacks: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::ByteOrder;
+
+    #[test]
+    fn a_fill_value_of_several_numbers_is_refused() {
+        let base = Box::new(Datatype::Integer { bytes: 2, signed: true, order: ByteOrder::Little });
+        let datatype = Datatype::Array { shape: vec![2, 1], base };
+        let dataset = |fill: &[u8]| Dataset {
+            at: 0,
+            datatype: datatype.clone(),
+            shape: Some(vec![3]),
+            limits: vec![None],
+            fill: Some(fill.to_vec()),
+            storage: DatasetStorage::Chunked { chunk: vec![2], index: ChunkIndex::Empty },
+            filters: Vec::new(),
+        };
+        let unfolded = dataset(&[1, 2, 1, 2]).unfolded("d").unwrap();
+        assert_eq!((unfolded.shape, unfolded.limits), (Some(vec![3, 2, 1]), vec![None, Some(2), Some(1)]));
+        assert_eq!(unfolded.fill, Some(vec![1, 2]));
+        assert_eq!(unfolded.storage, DatasetStorage::Chunked { chunk: vec![2, 2, 1], index: ChunkIndex::Empty });
+        let error = dataset(&[1, 2, 1, 3]).unfolded("d").unwrap_err();
+        assert_eq!(error.found(), "an array of several");
+    }
 }

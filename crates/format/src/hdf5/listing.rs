@@ -19,6 +19,8 @@ pub struct ListedDataset {
     pub path: String,
     /// The dataset, where its elements can be read.
     pub dataset: Result<Dataset, Error>,
+    /// How many of its dimensions, the last ones, are those of arrays that are its elements in the file.
+    pub inner: usize,
     /// Its attributes; of those that cannot be read, what they are.
     pub attributes: Vec<Hdf5Attribute>,
     /// Names of its dimensions, where netCDF-4 or labels give it any.
@@ -158,13 +160,14 @@ impl FoundDataset {
     fn listed(&self, file: &Hdf5File, scales: &Scales) -> ListedDataset {
         let name = |at: Option<u64>| at.and_then(|at| scales.names.get(&at).cloned());
         let dimensions: Option<Vec<_>> = self.dimensions(file, scales).map(|each| each.into_iter().map(name).collect());
-        let dimensions = dimensions.or_else(|| self.labels());
-        ListedDataset {
-            path: self.shown(),
-            dataset: self.dataset.clone().and_then(|dataset| readable(dataset, &self.path)),
-            attributes: self.attributes.clone(),
-            dimensions,
-        }
+        let ndim = |dataset: &Result<Dataset, Error>| {
+            dataset.as_ref().ok().and_then(|dataset| dataset.shape.as_ref()).map_or(0, Vec::len)
+        };
+        let dataset = self.dataset.clone().and_then(|dataset| readable(dataset, &self.path));
+        let inner = ndim(&dataset).saturating_sub(ndim(&self.dataset));
+        let mut dimensions = dimensions.or_else(|| self.labels());
+        dimensions.iter_mut().for_each(|names| names.extend(vec![None; inner]));
+        ListedDataset { path: self.shown(), dataset, inner, attributes: self.attributes.clone(), dimensions }
     }
 
     /// Names of its dimensions, where it has labels.
@@ -196,6 +199,7 @@ impl FoundDataset {
 /// A dataset whose elements can be read.
 fn readable(dataset: Dataset, path: &str) -> Result<Dataset, Error> {
     let context = Context::new("read HDF5 dataset", path);
+    let dataset = dataset.unfolded(path)?;
     dataset.datatype.element(path)?;
     Pipeline::of(&dataset.filters, path)?;
     let found = match &dataset.storage {

@@ -1,9 +1,9 @@
 //! Everyday changes of a file: attributes, names, extents, groups, and what goes.
 
-use super::File;
 use super::edit::Edit;
 use super::form::ChangeFile;
 use super::putting::Putting;
+use super::{File, unread};
 use crate::error::Error;
 use crate::said::{self, truth};
 use hyperslab_format::attribute::{AttributeEdit, Attributes};
@@ -134,14 +134,19 @@ impl File {
         self.await_calls();
         let what = format!("open group '{name}' of '{}'", self.path().display());
         let path = self.in_file(name);
-        let fault = match self.inside().form.has_group(&path) {
-            None => Some(Edit::Begin(path).refused().context(&what)),
-            Some(true) => None,
-            Some(false) => {
-                let text = format!("{what}: there is no group of this name");
-                Some(Fault::new(FaultKind::NotFound, text).hint("list what there is with arrays() and groups()"))
+        let fault = {
+            let inside = self.inside();
+            let missing = || {
+                let text = "there is no group of this name";
+                Fault::new(FaultKind::NotFound, text).hint("list what there is with arrays() and groups()")
+            };
+            match inside.form.has_group(&path) {
+                None => Some(Edit::Begin(path).refused()),
+                Some(true) => None,
+                Some(false) => Some(unread(&*inside.form, &self.path(), &path).unwrap_or_else(missing)),
             }
         };
+        let fault = fault.map(|fault| fault.context(&what));
         let fields = vec![("operation".to_string(), what.clone())];
         self.comm.agree(Question::opening(what, fields, fault), || Ok(Vec::new()))?;
         Ok(self.inner(name))

@@ -137,7 +137,7 @@ fn found(
     let (grid, mut others) = (grid(shape, chunk), BTreeMap::new());
     let Some(chunks) = look().map_err(format_fault)? else { return Ok(None) };
     let found = chunks.into_iter().map(|found| {
-        let (number, own) = (ravel(&found.coordinates, &grid), filters.without(found.lacks));
+        let (number, own) = (ravel(&within(found.coordinates, grid.len()), &grid), filters.without(found.lacks));
         if own != *filters {
             others.insert(number, OtherCodec(Arc::new(own)));
         }
@@ -145,6 +145,12 @@ fn found(
     });
     let chunks = found.collect();
     Ok(Some(Table::of(name.clone(), chunks).with_others(others)))
+}
+
+/// Coordinates in a grid of so many dimensions, which has one chunk along each that the dataset itself does not have.
+fn within(mut coordinates: Vec<u64>, ndim: usize) -> Vec<u64> {
+    coordinates.resize(ndim, 0);
+    coordinates
 }
 
 /// How it is found out which chunks of an array are stored, of a file that exists; nothing of what lies in one stretch.
@@ -161,11 +167,15 @@ pub(super) fn stored_units(array: &Hdf5Array) -> Option<ListStored> {
         let look = || -> Result<_, hyperslab_format::Error> {
             let file = Hdf5File::open(&source, &directory.full(name))?;
             let dataset = file.dataset_named(&source, (header, &path))?;
-            file.next_chunks(&source, &dataset, &ranges, (after, most))
+            let own = dataset.shape.as_ref().map_or(0, Vec::len).min(ranges.len());
+            file.next_chunks(&source, &dataset, &ranges[..own], (after.map(|after| &after[..own]), most))
         };
         let found = look().map_err(format_fault)?;
         let more = found.len() == most;
-        Ok(StoredUnits { coordinates: found.into_iter().flat_map(|chunk| chunk.coordinates).collect(), more })
+        Ok(StoredUnits {
+            coordinates: found.into_iter().flat_map(|chunk| within(chunk.coordinates, ranges.len())).collect(),
+            more,
+        })
     }))
 }
 
@@ -246,7 +256,7 @@ pub(super) fn put(arrays: &mut ByPath<Hdf5Array>, placed: NewPlaces) -> Result<V
         let (places, held) = (of_index(placed)?, &mut arrays[number]);
         match held.place {
             ElementsAt::Chunked { header, .. } => {
-                let dataset = ChangedDataset { at: header.unwrap_or(0), shape: held.array.shape.clone(), places };
+                let dataset = ChangedDataset { at: header.unwrap_or(0), shape: held.own_shape().to_vec(), places };
                 changed.push((header, held.array.name.clone(), dataset));
             }
             _ => held.place.put(places),

@@ -63,6 +63,8 @@ impl Hdf5Options {
 pub(super) struct Hdf5Array {
     pub(super) array: FileArray,
     pub(super) place: ElementsAt,
+    /// How many of its dimensions, the last ones, are those of arrays that are its elements in the file.
+    pub(super) inner: usize,
     /// How far each dimension may grow; `None` without limit. Empty where nothing grows.
     pub(super) limits: Vec<Option<u64>>,
     /// One element for what was never written, as stored.
@@ -161,7 +163,8 @@ impl Hdf5 {
         }
         let attributes = as_stored(&attributes, Some(array.element), self.options.dialect())?.into();
         let texts = TextParts::default();
-        self.arrays.push(Hdf5Array { array, place, limits, fill, texts, dimensions, attributes, is_new: true });
+        let inner = 0;
+        self.arrays.push(Hdf5Array { array, place, inner, limits, fill, texts, dimensions, attributes, is_new: true });
         self.end = end;
         Ok(())
     }
@@ -311,6 +314,11 @@ impl Hdf5Array {
 }
 
 impl Hdf5Array {
+    /// Its shape in the file.
+    pub(super) fn own_shape(&self) -> &[u64] {
+        &self.array.shape[..self.array.shape.len() - self.inner]
+    }
+
     /// Whether it may become longer along its first dimension.
     pub(super) fn grows(&self) -> bool {
         self.limits.first().is_some_and(|limit| limit.is_none_or(|limit| limit > self.array.shape[0]))

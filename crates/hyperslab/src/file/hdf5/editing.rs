@@ -281,7 +281,7 @@ impl Hdf5 {
         let Some(number) = self.known(name)? else {
             return Err(Fault::new(FaultKind::Invalid, format!("'{name}' is a group, which has no shape")));
         };
-        let Hdf5Array { array, place, limits, .. } = &self.arrays[number];
+        let Hdf5Array { array, place, inner, limits, .. } = &self.arrays[number];
         let most = |d: usize| limits.get(d).copied().unwrap_or(Some(array.shape[d])).unwrap_or(u64::MAX >> 2);
         let fits = shape.len() == array.shape.len()
             && shape.iter().enumerate().all(|(d, extent)| (array.shape[d]..=most(d)).contains(extent));
@@ -297,7 +297,7 @@ impl Hdf5 {
         if shape == array.shape || array.shape.is_empty() {
             return Ok(None);
         }
-        let (at, path, shape) = (place.header(), name.to_string(), shape.to_vec());
+        let (at, path, shape) = (place.header(), name.to_string(), shape[..shape.len() - inner].to_vec());
         Ok(self.by(move |edits| edits.change_named(&path, at, |at| ChangedDataset { at, shape, places: Vec::new() })))
     }
 

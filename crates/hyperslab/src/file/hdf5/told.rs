@@ -110,7 +110,7 @@ fn tell(w: Writer, listed: &ListedDataset, attributes: &[u8]) -> Writer {
             let why = format!("expected {}, found {}", error.expected(), error.found());
             w.number(0).number(error.is_corrupt().into()).bytes(why.as_bytes())
         }
-        Ok(dataset) => tell_dataset(w.number(1), dataset, &listed.path),
+        Ok(dataset) => tell_dataset(w.number(1).number(listed.inner as u64), dataset, &listed.path),
     }
 }
 
@@ -143,6 +143,7 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
     if r.number()? == 0 {
         return Some((name, Err(Unread { damaged: r.number()? == 1, why: r.text()? })));
     }
+    let inner = usize::try_from(r.number()?).ok()?;
     let numbers = |r: &mut Reader| (0..r.number()?).map(|_| r.number()).collect::<Option<Vec<u64>>>();
     let (shape, limits) = (numbers(r)?, numbers(r)?);
     let limits = limits.into_iter().map(|limit| Some(limit).filter(|limit| *limit != u64::MAX)).collect();
@@ -163,7 +164,7 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
         _ => ElementsAt::Nowhere,
     };
     let array = FileArray { name: name.clone(), shape, element };
-    Some((name, Ok(Hdf5Array { array, place, limits, fill, texts, dimensions, attributes, is_new: false })))
+    Some((name, Ok(Hdf5Array { array, place, inner, limits, fill, texts, dimensions, attributes, is_new: false })))
 }
 
 impl Hdf5 {
