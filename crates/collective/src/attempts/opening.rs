@@ -320,6 +320,11 @@ impl Opening {
         Ok(made)
     }
 
+    /// Whether a lock is kept on a file that was shown, which keeps out others who heed it.
+    pub fn keeps_shown(&self) -> bool {
+        self.state().shown.as_ref().is_some_and(|lock| lock.keeps_others_out())
+    }
+
     /// Whether the store is still the one that was opened.
     ///
     /// # Errors

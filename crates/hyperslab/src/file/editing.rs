@@ -10,6 +10,7 @@ use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, RoomLeft};
 use std::borrow::Cow;
+use std::sync::PoisonError;
 
 impl File {
     /// Carries out a change: rank 0 in a file that exists, all ranks in what they know.
@@ -29,16 +30,29 @@ impl File {
         all.extend(fields);
         let question = Question::opening(what, all, fault);
         let file = self.clone();
-        let deletes = matches!(edit, Edit::Delete(_));
+        let deleted = if let Edit::Delete(path) = edit { Some(path.clone()) } else { None };
+        let deletes = deleted.is_some();
         let work = move || {
             let changed = change.map_or(Ok(()), |change| file.changed(change));
-            changed.map(|()| Vec::new()).map_err(|fault| if deletes { without_room(fault) } else { fault })
+            let alone = u8::from(deletes && file.is_locked());
+            changed.map(|()| vec![alone]).map_err(|fault| if deletes { without_room(fault) } else { fault })
         };
         let done = self.comm.agree_on(question, self.attempts.at_once_durable(1), work);
+        // What is gone, but may come back with a loss of power, keeps its room.
+        if let (Some(path), Ok(told)) = (&deleted, &done)
+            && told[..] == [1]
+        {
+            self.inside().form.leaves_room(path);
+        }
         if done.as_ref().err().is_none_or(|fault| fault.kind == FaultKind::Unsynced) {
             self.has_edited(edit);
         }
         Ok(done.map(drop)?)
+    }
+
+    /// Whether rank 0 keeps others, who heed locks, from reading the file.
+    fn is_locked(&self) -> bool {
+        self.own_lock.lock().unwrap_or_else(PoisonError::into_inner).is_some() || self.attempts.keeps_shown()
     }
 
     /// All ranks know of a change.

@@ -350,6 +350,8 @@ pub(crate) trait Form: Debug + Send {
     fn change_of(&self, edit: &Edit) -> Result<Option<ChangeFile>, Fault> {
         Err(edit.refused())
     }
+    /// What is deleted with this path is gone for good, and nothing else reads the file: its room is for new arrays.
+    fn leaves_room(&mut self, _path: &str) {}
     /// The change was carried out. Gives the numbers of arrays that are gone, in their order.
     fn has_edited(&mut self, _edit: &Edit) -> Vec<usize> {
         Vec::new()

@@ -12,6 +12,7 @@ mod editing;
 mod elements;
 mod held;
 mod policy;
+mod room;
 mod told;
 
 use super::edit::Edit;
@@ -25,7 +26,7 @@ use crate::options::{FileLocking, OpenOptions, WriteOptions};
 use crate::said::{self, truth};
 use crate::zarr::{ArrayWrite, Mode};
 use by_path::above;
-use chunks::new_chunks;
+use chunks::{is_all_written, new_chunks};
 pub use contents::Hdf5Options;
 use contents::{Hdf5, Hdf5Array, Said};
 use elements::ElementsAt;
@@ -256,7 +257,8 @@ impl Form for Hdf5 {
             }
             let limits = self.limits_of(ask, dimensions.as_deref(), own)?;
             let cut = new_chunks((ask, *element), own, &limits, &fill)?;
-            self.push(one, Said { cut, limits, fill, dimensions, attributes })
+            let all_written = is_all_written(ask);
+            self.push(one, Said { cut, limits, fill, dimensions, attributes, all_written })
         });
         // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file; else what
         // is there was looked at when it came.
@@ -309,11 +311,18 @@ impl Form for Hdf5 {
         self.changing(edit)
     }
 
+    fn leaves_room(&mut self, path: &str) {
+        let gone = self.arrays.iter_mut().filter(|held| editing::is_in(&held.array.name, path));
+        gone.filter_map(|held| held.room.take()).for_each(|room| self.free.put(room));
+    }
+
     fn has_edited(&mut self, edit: &Edit) -> Vec<usize> {
         self.has_changed_by(edit)
     }
 
     fn back_to(&mut self, before: FileSize) {
+        let given = self.arrays[before.arrays..].iter().filter_map(|held| held.room.clone());
+        given.filter(|room| room.end <= before.bytes).for_each(|room| self.free.put(room));
         self.arrays.truncate(before.arrays);
         self.settled.1 = self.settled.1.min(before.arrays);
         self.limited.retain(|number| *number < before.arrays);

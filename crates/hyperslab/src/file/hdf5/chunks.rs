@@ -32,8 +32,7 @@ pub(super) fn new_chunks(
     let filters = options.codecs.as_ref().map(|codecs| Pipeline::of_codecs(codecs, bytes, &ask.name)).transpose();
     let filters = filters.map_err(|error| format_fault(error).as_kind(FaultKind::Unsupported))?.unwrap_or_default();
     let grows = limits.iter().zip(shape).any(|(limit, extent)| limit.is_none_or(|limit| limit > *extent));
-    let all_written = matches!(ask.holding.as_deref(), None | Some(Ownership::Regular(_)));
-    let unlike_zero = !all_written && fill.iter().any(|byte| *byte != 0);
+    let unlike_zero = !is_all_written(ask) && fill.iter().any(|byte| *byte != 0);
     let cut_up = options.chunks.is_some() || !filters.is_plain() || grows || unlike_zero;
     if !cut_up || shape.is_empty() || shape.contains(&0) && !grows {
         return Ok(None);
@@ -52,6 +51,11 @@ pub(super) fn new_chunks(
     let chunk: Vec<u64> = chunk.iter().enumerate().map(|(d, &extent)| extent.min(most(d).max(1))).collect();
     let in_room = !filters.is_plain() || grows || unlike_zero;
     Ok(Some(Cut { chunk, filters, in_room }))
+}
+
+/// Whether the ranks together have all elements.
+pub(super) fn is_all_written(ask: &ArrayWrite) -> bool {
+    matches!(ask.holding.as_deref(), None | Some(Ownership::Regular(_)))
 }
 
 /// What a rank holds, cut small; of an array that grows, long enough to be worth an entry in an index.

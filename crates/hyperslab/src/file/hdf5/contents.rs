@@ -4,6 +4,7 @@ use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
 use super::held::{HeldAttributes, as_stored};
 use super::policy::{DATA_AT, LARGE, PAGE};
+use super::room::FreeRoom;
 use crate::error::format_fault;
 use crate::file::edit::Edit;
 use crate::file::form::{FileArray, Unread};
@@ -14,6 +15,7 @@ use hyperslab_format::hdf5::{Datatype, Dialect, Hdf5Attribute, NewDataset, NewGr
 use hyperslab_layout::{ElementType, TextParts, tuple};
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What a new HDF5 file is.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -63,6 +65,8 @@ impl Hdf5Options {
 pub(super) struct Hdf5Array {
     pub(super) array: FileArray,
     pub(super) place: ElementsAt,
+    /// Where this opening has given it room, in one stretch \[B\].
+    pub(super) room: Option<Range<u64>>,
     /// How many of its dimensions, the last ones, are those of arrays that are its elements in the file.
     pub(super) inner: usize,
     /// How far each dimension may grow; `None` without limit. Empty where nothing grows.
@@ -122,6 +126,8 @@ pub(super) struct Hdf5 {
     /// Paths of steps that are not published.
     pub(super) steps: Vec<String>,
     pub(super) end: u64,
+    /// What lies before the end and is used by nothing, as far as this opening knows.
+    pub(super) free: FreeRoom,
     /// Of a file that exists, its first bytes, with which it says how far it goes.
     pub(super) superblock: Vec<u8>,
     /// Whether it exists, and is changed where it lies.
@@ -142,6 +148,7 @@ impl Hdf5 {
             limited: Vec::new(),
             steps: Vec::new(),
             end: DATA_AT,
+            free: FreeRoom::default(),
             superblock: Vec::new(),
             is_there: false,
             options,
@@ -150,10 +157,13 @@ impl Hdf5 {
 
     pub(super) fn push(&mut self, (ask, element): &(&ArrayWrite, ElementType), said: Said) -> Result<(), Fault> {
         let array = FileArray { name: ask.name.clone(), shape: ask.shape().to_vec(), element: *element };
-        let Said { cut, limits, fill, dimensions, attributes } = said;
+        let Said { cut, limits, fill, dimensions, attributes, all_written } = said;
         let bytes = cut.as_ref().map_or_else(|| array.bytes(), |cut| cut.bytes_at_once(&array))?;
         // Small arrays of one type lie one behind the other without a gap, so that a call moves many as one.
-        let at = self.end.next_multiple_of(if bytes >= LARGE { PAGE } else { element.alignment() });
+        let alignment = if bytes >= LARGE { PAGE } else { element.alignment() };
+        // What was there before would be seen in elements that no rank writes.
+        let reused = if all_written { self.free.take(bytes, alignment) } else { None };
+        let at = reused.unwrap_or(self.end.next_multiple_of(alignment));
         let end = at.checked_add(bytes).filter(|&end| end < 1 << 62).ok_or_else(|| {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
@@ -163,9 +173,9 @@ impl Hdf5 {
         }
         let attributes = as_stored(&attributes, Some(array.element), self.options.dialect())?.into();
         let texts = TextParts::default();
-        let inner = 0;
-        self.arrays.push(Hdf5Array { array, place, inner, limits, fill, texts, dimensions, attributes, is_new: true });
-        self.end = end;
+        let (inner, room, is_new) = (0, Some(at..end), true);
+        self.arrays.push(Hdf5Array { array, place, room, inner, limits, fill, texts, dimensions, attributes, is_new });
+        self.end = self.end.max(end);
         Ok(())
     }
 
@@ -281,6 +291,8 @@ impl TreeDraft {
 
 /// What is said of a new array.
 pub(super) struct Said {
+    /// Whether all its elements are written by the call that makes it.
+    pub(super) all_written: bool,
     /// How it is cut into chunks, if it is.
     pub(super) cut: Option<Cut>,
     pub(super) limits: Vec<Option<u64>>,

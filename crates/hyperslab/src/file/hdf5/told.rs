@@ -5,6 +5,7 @@ use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
 use super::elements::ElementsAt;
 use super::held::{HeldAttributes, STEP};
 use super::policy::{CHANGE_READ_BYTES, READ_BYTES};
+use super::room::FreeRoom;
 use crate::error::format_fault;
 use crate::file::disk::SeenFile;
 use crate::file::form::{FileArray, Form, Unread};
@@ -164,7 +165,10 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
         _ => ElementsAt::Nowhere,
     };
     let array = FileArray { name: name.clone(), shape, element };
-    Some((name, Ok(Hdf5Array { array, place, inner, limits, fill, texts, dimensions, attributes, is_new: false })))
+    Some((
+        name,
+        Ok(Hdf5Array { array, place, room: None, inner, limits, fill, texts, dimensions, attributes, is_new: false }),
+    ))
 }
 
 impl Hdf5 {
@@ -200,6 +204,7 @@ impl Hdf5 {
                 limited,
                 steps,
                 end,
+                free: FreeRoom::default(),
                 superblock,
                 is_there,
                 options,
