@@ -513,7 +513,7 @@ impl Target {
         self.open_by(py, move || File::open_netcdf(&comm, place, mode, opening, options).map(AnyTarget::File))
     }
 
-    /// Attributes of a new file, whether it is one of netCDF-4, and names of dimensions that may grow.
+    /// Attributes of a new file, of which format it is, and names of dimensions that may grow.
     fn open_hdf5(
         &self,
         py: Python<'_>,
@@ -521,11 +521,15 @@ impl Target {
         place: Place,
         mode_name: &str,
         keywords: OpenKeywords,
-        new: (RawAttributes, bool, Vec<String>),
+        new: (RawAttributes, String, Vec<String>),
     ) -> PyResult<()> {
         let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
         let options = Hdf5Options::default().attributes(attributes_of(new.0)?).unlimited(new.2);
-        let options = if new.1 { options.netcdf() } else { options };
+        let options = match new.1.as_str() {
+            "netcdf4" => options.netcdf(),
+            "netcdf4_classic" => options.netcdf_classic(),
+            _ => options,
+        };
         self.open_by(py, move || File::open_hdf5(&comm, place, mode, opening, options).map(AnyTarget::File))
     }
 

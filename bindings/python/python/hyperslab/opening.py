@@ -72,20 +72,24 @@ def _open_netcdf(this: Opening) -> Group:
 
 
 def _open_hdf5(this: Opening) -> Group:
-    return _hdf5(this, netcdf=False)
+    return _hdf5(this, "hdf5")
 
 
 def _open_netcdf4(this: Opening) -> Group:
-    return _hdf5(this, netcdf=True)
+    return _hdf5(this, "netcdf4")
 
 
-def _hdf5(this: Opening, *, netcdf: bool) -> Group:
+def _open_netcdf4_classic(this: Opening) -> Group:
+    return _hdf5(this, "netcdf4_classic")
+
+
+def _hdf5(this: Opening, model: str) -> Group:
     new = this.new
     names: Any = [new.unlimited] if isinstance(new.unlimited, str) else new.unlimited or ()
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise unfit("unlimited", "the name of a dimension, or several", new.unlimited)
     unlimited = [*names]
-    said = (raw_of(new.attributes), netcdf, unlimited)
+    said = (raw_of(new.attributes), model, unlimited)
     this.core.open_hdf5(this.comm, this.place, this.mode, this.given, said)
     return Hdf5File(this.core, this.comm)
 
@@ -96,7 +100,9 @@ _FORMATS: dict[str, tuple[Callable[..., Group], tuple[str, ...]]] = {
     "netcdf3": (_open_netcdf, ENDS),
     "hdf5": (_open_hdf5, HDF5_ENDS),
     "netcdf4": (_open_netcdf4, ENDS_OF_NETCDF4),
+    "netcdf4_classic": (_open_netcdf4_classic, ()),
     "NETCDF4": (_open_netcdf4, ()),
+    "NETCDF4_CLASSIC": (_open_netcdf4_classic, ()),
     "NETCDF3_CLASSIC": (_open_netcdf, ()),
     "NETCDF3_64BIT_OFFSET": (_open_netcdf, ()),
     "NETCDF3_64BIT": (_open_netcdf, ()),
@@ -162,7 +168,8 @@ def open(  # noqa: A001 (as zarr has it)
         ``x`` makes something new only. A new file becomes visible with its first step or `Group.flush`, or when it is
         closed.
     format : str, optional
-        ``"zarr"``, ``"hdf5"``, ``"netcdf4"``, or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the
+        ``"zarr"``, ``"hdf5"``, ``"netcdf4"``, ``"netcdf4_classic"`` (netCDF-4 with the types and dimensions of netCDF-3
+        only), or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the
         name when not given, and of a NetCDF file that exists by what it is. For a new classic file the version can be
         said, as netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1),
         ``NETCDF3_64BIT_OFFSET`` (CDF-2), ``NETCDF3_64BIT_DATA`` (CDF-5). Otherwise it is the second, which all tools

@@ -16,7 +16,7 @@ const TYPED_AS_VARIABLE: [&str; 7] =
 const FILL: &str = "_FillValue";
 
 /// Attributes by which netCDF-4 and HDF5 tell what a dimension is, and that say nothing to users.
-pub const OF_DIMENSIONS: [&str; 8] = [
+pub const OF_DIMENSIONS: [&str; 9] = [
     "CLASS",
     "NAME",
     "DIMENSION_LIST",
@@ -25,7 +25,11 @@ pub const OF_DIMENSIONS: [&str; 8] = [
     "_Netcdf4Dimid",
     "_Netcdf4Coordinates",
     "_NCProperties",
+    CLASSIC_MODEL,
 ];
+
+/// That of the root by which a file of netCDF-4 keeps to the classic model (netCDF-C, `NC3_STRICT_ATT_NAME`).
+pub(super) const CLASSIC_MODEL: &str = "_nc3_strict";
 
 /// That which names dimensions that are no datasets.
 pub(super) const LABELS: &str = "DIMENSION_LABELS";

@@ -1,6 +1,6 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
-use super::attributes::LABELS;
+use super::attributes::{CLASSIC_MODEL, LABELS};
 use super::content::{Dataset, DatasetStorage, Hdf5Attribute, MetadataSource, StoredValue};
 use super::object_walk::{FoundDataset, ListedGroup, ObjectWalk};
 use super::pipeline::Pipeline;
@@ -38,6 +38,8 @@ pub struct Hdf5Listing {
     pub groups: Vec<ListedGroup>,
     /// Whether a library of netCDF-4 made it.
     pub is_netcdf: bool,
+    /// Whether it keeps to the classic model of netCDF.
+    pub is_classic: bool,
 }
 
 impl Hdf5File {
@@ -51,7 +53,11 @@ impl Hdf5File {
         let attributes = self.readable_attributes(source, self.root(), &heaps)?;
         let (mut found, groups) = ObjectWalk::all(self, source, heaps)?;
         let scales = Scales::of(&found);
-        let is_netcdf = attributes.iter().any(|attribute| attribute.name == "_NCProperties");
+        let says = |name: &str| attributes.iter().any(|attribute| attribute.name == name);
+        let is_classic = says(CLASSIC_MODEL);
+        // Libraries before netCDF 4.4.1 told of themselves by their dimensions only.
+        let of_netcdf = |one: &FoundDataset| one.is_bare_dimension() || one.attribute("_Netcdf4Dimid").is_some();
+        let is_netcdf = is_classic || says("_NCProperties") || found.iter().any(of_netcdf);
         if is_netcdf {
             lengthen(&mut found, self, &scales);
         }
@@ -62,7 +68,7 @@ impl Hdf5File {
             let is_scalar = listed.dataset.as_ref().is_ok_and(|dataset| dataset.shape == Some(Vec::new()));
             listed.dimensions = listed.dimensions.take().or(is_scalar.then(Vec::new));
         }
-        Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf })
+        Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf, is_classic })
     }
 
     pub(super) fn readable_attributes(

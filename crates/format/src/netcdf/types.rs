@@ -123,6 +123,11 @@ impl Type {
         Type::ALL.get(code.checked_sub(1)? as usize).copied()
     }
 
+    /// Whether netCDF had it from the start: it is one of the classic model.
+    pub fn is_classic(self) -> bool {
+        self.since() == Version::Classic
+    }
+
     /// Bytes of an element \[B\].
     pub fn bytes(self) -> u64 {
         self.kind().bytes()

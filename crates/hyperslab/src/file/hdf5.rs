@@ -7,6 +7,7 @@
 
 mod by_path;
 mod chunks;
+mod classic;
 mod contents;
 mod editing;
 mod elements;
@@ -256,6 +257,7 @@ impl Form for Hdf5 {
                 return Err(Fault::new(FaultKind::Invalid, text).expected(expected, names.len().to_string()));
             }
             let limits = self.limits_of(ask, dimensions.as_deref(), own)?;
+            self.options.check_classic(&ask.name, *element, &limits)?;
             let cut = new_chunks((ask, *element), own, &limits, &fill)?;
             let all_written = is_all_written(ask);
             self.push(one, Said { cut, limits, fill, dimensions, attributes, all_written })
@@ -412,9 +414,10 @@ impl File {
         let asked = mode;
         let mode = File::mode_found(comm, &location, mode, &opening)?;
         let what = format!("open HDF5 file '{location}' (mode {})", asked.name());
-        let Hdf5Options { attributes, netcdf, unlimited } = &options;
+        let Hdf5Options { attributes, netcdf, classic, unlimited } = &options;
         let mut fields = vec![
             ("whether a new file is one of netCDF-4".to_string(), truth(*netcdf).to_string()),
+            ("whether it keeps to the classic model".into(), truth(*classic).to_string()),
             ("unlimited dimensions".into(), unlimited.join(", ")),
         ];
         fields.extend(said::attributes(attributes, " of the file"));

@@ -15,6 +15,8 @@ pub struct NewGroup {
     pub members: Vec<NewMember>,
     /// Of the root: whether the file says that it is one of netCDF-4.
     pub netcdf: bool,
+    /// Of the root: whether such a file keeps to the classic model.
+    pub classic: bool,
 }
 
 /// Something in a group that is to be made.

@@ -8,6 +8,7 @@
 use super::heap::Heap;
 use super::new::{NewDataset, NewGroup, NewMember, NewStorage};
 use crate::error::{Context, Error};
+use crate::hdf5::attributes::CLASSIC_MODEL;
 use crate::hdf5::content::{Hdf5Attribute, StoredValue};
 use crate::hdf5::datatype::{CompoundField, Datatype, TextEnd};
 use hyperslab_layout::ByteOrder;
@@ -139,6 +140,9 @@ pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
     let mut made = scaled(root, "/", &known, &mut 0);
     if root.netcdf {
         made.attributes.push(text("_NCProperties", concat!("version=2,hyperslab=", env!("CARGO_PKG_VERSION"))));
+    }
+    if root.classic {
+        made.attributes.push(integers(CLASSIC_MODEL, &[1], Some(Vec::new())));
     }
     Ok(made)
 }

@@ -2,7 +2,7 @@
 
 use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
-use super::held::{HeldAttributes, as_stored};
+use super::held::HeldAttributes;
 use super::policy::{DATA_AT, LARGE, PAGE};
 use super::room::FreeRoom;
 use crate::error::format_fault;
@@ -25,6 +25,8 @@ pub struct Hdf5Options {
     pub attributes: Attributes,
     /// Whether it is one of netCDF-4: names of dimensions make dimensions.
     pub netcdf: bool,
+    /// Whether a file of netCDF-4 keeps to the classic model, so that programs of netCDF-3 understand all of it.
+    pub classic: bool,
     /// Names of dimensions that may grow without limit.
     pub unlimited: Vec<String>,
 }
@@ -41,6 +43,13 @@ impl Hdf5Options {
     #[must_use]
     pub fn netcdf(mut self) -> Hdf5Options {
         self.netcdf = true;
+        self
+    }
+
+    /// As a netCDF-4 file that keeps to the classic model.
+    #[must_use]
+    pub fn netcdf_classic(mut self) -> Hdf5Options {
+        (self.netcdf, self.classic) = (true, true);
         self
     }
 
@@ -138,7 +147,8 @@ pub(super) struct Hdf5 {
 impl Hdf5 {
     pub(super) fn new(options: Hdf5Options) -> Result<Hdf5, Fault> {
         // What cannot be stored is refused before anything is written.
-        let attributes = as_stored(&options.attributes, None, options.dialect())?.into();
+        options.check_new()?;
+        let attributes = options.stored(&options.attributes, None)?.into();
         Ok(Hdf5 {
             arrays: ByPath::default(),
             attributes,
@@ -171,7 +181,7 @@ impl Hdf5 {
         if !limits.is_empty() {
             self.limited.push(self.arrays.len());
         }
-        let attributes = as_stored(&attributes, Some(array.element), self.options.dialect())?.into();
+        let attributes = self.options.stored(&attributes, Some(array.element))?.into();
         let texts = TextParts::default();
         let (inner, room, is_new) = (0, Some(at..end), true);
         self.arrays.push(Hdf5Array { array, place, room, inner, limits, fill, texts, dimensions, attributes, is_new });
@@ -234,8 +244,8 @@ impl Hdf5 {
     ) -> Result<NewGroup, Fault> {
         let attributes =
             |all: &Attributes| Hdf5Attribute::of_values(all, None, self.options.dialect()).map_err(format_fault);
-        let netcdf = self.options.netcdf;
-        let root = NewGroup { attributes: attributes(&self.attributes.get())?, netcdf, ..NewGroup::default() };
+        let Hdf5Options { netcdf, classic, .. } = self.options;
+        let root = NewGroup { attributes: attributes(&self.attributes.get())?, netcdf, classic, ..NewGroup::default() };
         let mut tree = TreeDraft::of(root);
         for group in groups {
             tree.group(&group.path).attributes = attributes(&group.stored_attributes())?;

@@ -3,7 +3,7 @@
 use super::by_path::above;
 use super::contents::{Hdf5, Hdf5Array, HeldGroup, TreeDraft};
 use super::elements::ElementsAt;
-use super::held::{HeldAttributes, STEP, as_stored};
+use super::held::{HeldAttributes, STEP};
 use super::told::Bytes;
 use crate::error::format_fault;
 use crate::file::edit::Edit;
@@ -138,7 +138,8 @@ impl Hdf5 {
 
     fn attributes_of(&self, set: &Attributes, of: Option<usize>) -> Result<Vec<Hdf5Attribute>, Fault> {
         let element = of.map(|number| self.arrays[number].array.element);
-        Hdf5Attribute::of_values(set, element, self.options.dialect()).map_err(format_fault)
+        let stored = if self.options.classic { self.options.stored(set, element)? } else { set.clone() };
+        Hdf5Attribute::of_values(&stored, element, self.options.dialect()).map_err(format_fault)
     }
 
     /// A change on rank 0, where the file exists.
@@ -242,6 +243,7 @@ impl Hdf5 {
                 }
                 self.check_free(name)?;
                 self.check_not_netcdf("making a group in")?;
+                self.options.check_no_groups(name)?;
                 let mut tree = TreeDraft::of(NewGroup::default());
                 tree.group(name).attributes = self.attributes_of(attributes, None)?;
                 let root = tree.made();
@@ -252,6 +254,7 @@ impl Hdf5 {
                     return Err(Fault::new(FaultKind::Unsupported, "a step cannot hold another step"));
                 }
                 self.check_not_netcdf("a step in")?;
+                self.options.check_no_groups(step)?;
                 self.check_free(step).map(|()| None)
             }
             Edit::Publish { step, .. } => {
@@ -357,7 +360,7 @@ impl Hdf5 {
     /// Attributes of something have changed so, as they are read from now on.
     fn apply(&mut self, path: &str, edit: &AttributeEdit) {
         let element = self.arrays.number(path).map(|number| self.arrays[number].array.element);
-        let set = as_stored(&edit.set, element, self.options.dialect()).unwrap_or_else(|_| edit.set.clone());
+        let set = self.options.stored(&edit.set, element).unwrap_or_else(|_| edit.set.clone());
         if let Some(attributes) = self.attributes_at(path) {
             let mut known = attributes.get();
             AttributeEdit { set, ..edit.clone() }.apply(&mut known);

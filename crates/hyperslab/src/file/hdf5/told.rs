@@ -80,7 +80,10 @@ pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -
     let listing = file.listing(&source).map_err(format_fault)?;
     let attributes = |attributes: &[Hdf5Attribute]| HeldAttributes::told(attributes, listing.is_netcdf);
     // Behind its end may lie what ranks of a program that died still write: nothing new is put there.
-    let w = Writer::default().number(file.end().max(actual)).number(listing.is_netcdf.into());
+    let w = Writer::default()
+        .number(file.end().max(actual))
+        .number(listing.is_netcdf.into())
+        .number(listing.is_classic.into());
     let w = w.bytes(&attributes(&listing.attributes));
     let w = w.number(listing.datasets.len() as u64);
     let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
@@ -176,7 +179,8 @@ impl Hdf5 {
     pub(super) fn of_told(told: &[u8]) -> Result<Hdf5, Fault> {
         let heard = || {
             let mut r = Reader::new(told);
-            let (end, netcdf, attributes) = (r.number()?, r.number()? == 1, HeldAttributes::heard(r.bytes()?));
+            let (end, netcdf, classic) = (r.number()?, r.number()? == 1, r.number()? == 1);
+            let attributes = HeldAttributes::heard(r.bytes()?);
             let (mut arrays, mut others) = (Vec::new(), BTreeMap::new());
             for _ in 0..r.number()? {
                 match hear(&mut r)? {
@@ -190,7 +194,7 @@ impl Hdf5 {
                 Some(HeldGroup::found(&path, HeldAttributes::heard(r.bytes()?), is_step))
             };
             let groups = (0..count).map(group).collect::<Option<Vec<_>>>()?;
-            let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
+            let options = Hdf5Options { netcdf, classic, ..Hdf5Options::default() };
             let superblock = r.bytes()?.to_vec();
             let (arrays, groups) = (ByPath::of(arrays), ByPath::of(groups));
             let (steps, is_there) = (Vec::new(), true);
