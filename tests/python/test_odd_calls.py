@@ -163,3 +163,12 @@ def test_indices_and_lists_select_as_in_numpy(tmp_path: Path) -> None:
         keys += [([0], 0, slice(None)), (0, 0, [1, 2]), (1, ..., [0]), ([1, 0], ..., [3, 2])]
         for key in keys:
             assert np.array_equal(array[key], BLOCK[key]), key
+
+
+def test_a_list_of_names_is_no_mapping(tmp_path: Path) -> None:
+    with hs.open(tmp_path / "a.zarr", "w") as store:
+        for call in (store.write, store.append):
+            with pytest.raises(
+                hs.InvalidError, match=r"name must be a name, or a mapping.*\n.*write\({'a': a, 'b': b}\)"
+            ):
+                call(["a", "b"], [BLOCK, BLOCK])  # type: ignore[arg-type]

@@ -43,6 +43,10 @@ __all__ = [
 def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
     """Arrays by their names, and who holds what of them."""
     if not isinstance(name, Mapping):
+        if isinstance(name, (list, tuple)):
+            raise unfit(
+                "name", "a name, or a mapping of names to arrays", name, "write({'a': a, 'b': b}) writes several"
+            )
         return {name: array}, dist
     if not name:
         message = "no array is given"

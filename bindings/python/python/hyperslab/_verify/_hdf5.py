@@ -103,7 +103,7 @@ class _Reader:
     def opened(self) -> Hdf5File:
         """The file of this thread."""
         if not hasattr(self._local, "file"):
-            said = (NOTHING, False, list[str]())
+            said = (NOTHING, "hdf5", list[str]())
             member = connect(None)
             core = _core.Target()
             core.open_hdf5(member, place_of(self.path), "r", self._given, said)
