@@ -161,7 +161,7 @@ fn hdf5(seeds: &Seeds, fixtures: &Path) {
         name: "group".into(),
         attributes: attributes.clone(),
         members: vec![dataset("c", chunked.clone(), vec![deflate.clone()])],
-        netcdf: false,
+        ..NewGroup::default()
     };
     for members in [
         vec![],

@@ -64,7 +64,7 @@ fn netcdf() -> NewGroup {
     chunked.fill = Some(7f64.to_le_bytes().to_vec());
     let inner = NewGroup { name: "inner".into(), members: vec![NewMember::Dataset(chunked)], ..NewGroup::default() };
     let members = vec![NewMember::Dataset(rho), NewMember::Dataset(x), NewMember::Dataset(y), NewMember::Group(inner)];
-    NewGroup { name: String::new(), attributes: vec![text("title", "a trial")], members, netcdf: true }
+    NewGroup { name: String::new(), attributes: vec![text("title", "a trial")], members, netcdf: true, classic: false }
 }
 
 fn many(count: usize) -> NewGroup {

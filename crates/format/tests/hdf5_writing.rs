@@ -261,8 +261,12 @@ fn attributes_and_types_come_back() {
         let dataset = dataset(kind.name(), &[3], NewStorage::Contiguous(Some(64)));
         NewMember::Dataset(NewDataset { datatype, fill, attributes: attributes(&said), ..dataset })
     });
-    let inner =
-        NewGroup { name: "inner".into(), attributes: attributes(&said), members: typed.collect(), netcdf: false };
+    let inner = NewGroup {
+        name: "inner".into(),
+        attributes: attributes(&said),
+        members: typed.collect(),
+        ..NewGroup::default()
+    };
     let root =
         NewGroup { attributes: attributes(&said), members: vec![NewMember::Group(inner)], ..NewGroup::default() };
     let source = file(&root, 1000);

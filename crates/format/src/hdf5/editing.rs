@@ -11,8 +11,11 @@ use super::dense::{
 };
 use super::policy::SECTOR_BYTES;
 use super::reading::{ChangedBlock, DensePlaces, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
-use super::writing::{NewGroup, NewMember, NewObjects, attributes, chunked_layout, link, table, table_message};
+use super::writing::{
+    KnownDimensions, NewGroup, NewMember, NewObjects, attributes, chunked_layout, link, table, table_message,
+};
 use crate::error::{Context, Error};
+use std::collections::BTreeMap;
 
 /// What is written, and in which order, so that a file has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -82,7 +85,10 @@ impl<'a> Hdf5Edit<'a> {
     /// # Errors
     /// When a name is taken, or an object cannot be made.
     pub fn add(&mut self, root: &NewGroup) -> Result<Vec<(String, u64)>, Error> {
-        let mut datasets = Vec::new();
+        let (mut datasets, mut uses) = (Vec::new(), Vec::new());
+        let has_dimensions = root.has_dimensions();
+        let there = if has_dimensions { self.file.dimensions(self.source)? } else { Vec::new() };
+        let mut known = KnownDimensions::of(&there);
         // A group that is there already, and what it gets.
         let mut left = vec![(self.file.root(), String::new(), root)];
         while let Some((at, path, group)) = left.pop() {
@@ -103,14 +109,28 @@ impl<'a> Hdf5Edit<'a> {
                     }
                 }
             }
-            let objects = NewObjects::of(&new, &path, self.next())?;
+            let objects = NewObjects::of(&new, &path, &mut known, self.next())?;
             self.add_behind(&objects.bytes);
             for (name, at) in objects.members {
                 self.drafts[draft].link(&name, at);
             }
             datasets.extend(objects.datasets);
+            uses.extend(objects.uses);
         }
+        self.add_uses(uses)?;
         Ok(datasets)
+    }
+
+    /// Lets dimensions say that datasets have them: addresses of both.
+    fn add_uses(&mut self, all: Vec<(u64, Vec<(u64, u32)>)>) -> Result<(), Error> {
+        let mut of_each: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
+        all.into_iter().for_each(|(at, uses)| of_each.entry(at).or_default().extend(uses));
+        for (at, uses) in of_each {
+            if let Some(attribute) = self.file.used_by(self.source, at, &uses)? {
+                self.edit_attributes_at(at, &[attribute], &|_| false)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes an object's name away. Its space is lost.
@@ -153,7 +173,11 @@ impl<'a> Hdf5Edit<'a> {
         set: &[Hdf5Attribute],
         goes: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
-        let at = self.object(path)?;
+        self.edit_attributes_at(self.object(path)?, set, goes)
+    }
+
+    /// The same of the object whose header has this address.
+    fn edit_attributes_at(&mut self, at: u64, set: &[Hdf5Attribute], goes: &dyn Fn(&str) -> bool) -> Result<(), Error> {
         let draft = self.draft(at)?;
         let goes = |name: &str| goes(name) || set.iter().any(|attribute| attribute.name == name);
         self.drafts[draft].drop_attributes(self.file, self.source, &goes)?;

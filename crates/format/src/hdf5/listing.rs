@@ -2,6 +2,7 @@
 
 use super::attributes::{CLASSIC_MODEL, LABELS};
 use super::content::{Dataset, DatasetStorage, Hdf5Attribute, MetadataSource, StoredValue};
+use super::dimensions::ListedDimension;
 use super::object_walk::{FoundDataset, ListedGroup, ObjectWalk};
 use super::pipeline::Pipeline;
 use super::reading::{GlobalHeaps, Hdf5File};
@@ -40,6 +41,8 @@ pub struct Hdf5Listing {
     pub is_netcdf: bool,
     /// Whether it keeps to the classic model of netCDF.
     pub is_classic: bool,
+    /// Its dimensions, if it is one of netCDF-4.
+    pub dimensions: Vec<ListedDimension>,
 }
 
 impl Hdf5File {
@@ -68,7 +71,8 @@ impl Hdf5File {
             let is_scalar = listed.dataset.as_ref().is_ok_and(|dataset| dataset.shape == Some(Vec::new()));
             listed.dimensions = listed.dimensions.take().or(is_scalar.then(Vec::new));
         }
-        Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf, is_classic })
+        let dimensions = found.iter().filter(|_| is_netcdf).filter_map(FoundDataset::as_dimension).collect();
+        Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf, is_classic, dimensions })
     }
 
     pub(super) fn readable_attributes(
@@ -140,6 +144,20 @@ impl FoundDataset {
             Some((above, _)) => format!("{above}/{}", self.name()),
             None => self.name(),
         }
+    }
+
+    /// As a dimension of netCDF-4, if it is one.
+    pub(super) fn as_dimension(&self) -> Option<ListedDimension> {
+        let dataset = self.dataset.as_ref().ok().filter(|_| self.is_scale())?;
+        let group = self.path.rsplit_once('/').map_or("/".into(), |(group, _)| format!("/{group}/"));
+        Some(ListedDimension {
+            group,
+            name: self.name(),
+            length: dataset.shape.as_ref()?.first().copied()?,
+            unlimited: dataset.limits.first()?.is_none(),
+            at: self.at,
+            id: self.number("_Netcdf4Dimid").and_then(|id| i32::try_from(id).ok()),
+        })
     }
 
     fn attribute(&self, name: &str) -> Option<&Hdf5Attribute> {

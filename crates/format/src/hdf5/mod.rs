@@ -14,6 +14,7 @@ mod changing;
 mod content;
 mod datatype;
 mod dense;
+mod dimensions;
 mod editing;
 mod element;
 mod listing;
@@ -31,6 +32,7 @@ pub use content::{
     Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, MetadataSource, StoredValue,
 };
 pub use datatype::{CompoundField, Datatype, TextEnd};
+pub use dimensions::ListedDimension;
 pub use editing::{Hdf5Change, Hdf5Edit};
 pub use element::check_netcdf_element;
 pub use listing::{Hdf5Listing, ListedDataset};

@@ -9,6 +9,7 @@ mod by_path;
 mod chunks;
 mod classic;
 mod contents;
+mod dimensions;
 mod editing;
 mod elements;
 mod held;
@@ -264,21 +265,24 @@ impl Form for Hdf5 {
         });
         // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file; else what
         // is there was looked at when it came.
-        let (first, groups) = if self.options.netcdf { (0, &self.groups[..]) } else { (before.arrays, &[][..]) };
-        let added = added.and_then(|()| {
+        let all_anew = self.options.netcdf && !self.exists();
+        let (first, groups) = if all_anew { (0, &self.groups[..]) } else { (before.arrays, &[][..]) };
+        let fits = || self.arrays[before.arrays..].iter().try_for_each(|held| self.check_dimensions(held));
+        let added = added.and_then(|()| fits()).and_then(|()| {
             Hdf5Metadata::check(&self.tree_of(groups.iter(), self.arrays[first..].iter())?).map_err(format_fault)
         });
         added.inspect_err(|_| self.back_to(before))
     }
 
     fn takes_new(&self) -> bool {
-        !self.options.netcdf
+        true
     }
 
     fn are_added(&mut self, first: usize) {
         let paths: Vec<String> = self.arrays[first..].iter().map(|held| held.array.name.clone()).collect();
         paths.iter().for_each(|path| self.note_groups(path));
         if self.exists() {
+            self.note_dimensions(first);
             self.settle();
         }
     }

@@ -26,7 +26,7 @@ use heap::Heap;
 pub(super) use links::{table, table_message};
 pub(super) use messages::{GROUP_INFO_BODY, chunked_layout, link, link_message};
 pub use new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewGroup, NewMember, NewStorage};
-pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
+pub(super) use scales::{KnownDimensions, NO_COORDINATE, NO_VARIABLE, USES_MAX};
 use std::collections::BTreeSet;
 pub(super) use tree::{
     CHILDREN_MAX, TreeChild, chunks as tree_of_chunks, index as chunk_index, node, node_bytes, past,
@@ -83,16 +83,18 @@ pub(super) struct NewObjects {
     pub(super) members: Vec<(String, u64)>,
     /// Paths of the datasets among them, and the addresses of their headers.
     pub(super) datasets: Vec<(String, u64)>,
+    /// Which of them have which dimensions of the file: addresses of both, and which of theirs each is.
+    pub(super) uses: Vec<(u64, Vec<(u64, u32)>)>,
 }
 
 impl NewObjects {
-    /// What is in this group, which lies in the file at this path with a `/` at its end.
+    /// What is in this group, which lies in the file at this path with a `/` at its end, and of whose dimensions these are known.
     ///
     /// # Errors
     /// As [`Hdf5Metadata::of`].
-    pub(super) fn of(group: &NewGroup, path: &str, at: u64) -> Result<NewObjects, Error> {
+    pub(super) fn of(group: &NewGroup, path: &str, known: &mut KnownDimensions, at: u64) -> Result<NewObjects, Error> {
         check_names(group, path)?;
-        let scaled = scales::with_scales(group)?;
+        let scaled = scales::with_scales_there(group, &format!("/{path}"), known)?;
         let mut first = WritePass::default();
         first.members(&scaled, path)?;
         let mut places = Places { at, ..Places::default() };
@@ -100,7 +102,8 @@ impl NewObjects {
         let mut second = WritePass { places, ..WritePass::default() };
         let members = second.members(&scaled, path)?;
         let members = members.into_iter().map(|(name, at)| (name.to_string(), at)).collect();
-        Ok(NewObjects { bytes: second.bytes(at), members, datasets: second.datasets })
+        let uses = known.are_made(&second.places.headers);
+        Ok(NewObjects { bytes: second.bytes(at), members, datasets: second.datasets, uses })
     }
 }
 

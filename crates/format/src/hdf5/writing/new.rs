@@ -19,6 +19,16 @@ pub struct NewGroup {
     pub classic: bool,
 }
 
+impl NewGroup {
+    /// Whether any dataset in it has names of dimensions.
+    pub fn has_dimensions(&self) -> bool {
+        self.members.iter().any(|member| match member {
+            NewMember::Group(inner) => inner.has_dimensions(),
+            NewMember::Dataset(dataset) => !dataset.dimensions.is_empty(),
+        })
+    }
+}
+
 /// Something in a group that is to be made.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NewMember {

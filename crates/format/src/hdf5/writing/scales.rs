@@ -11,22 +11,32 @@ use crate::error::{Context, Error};
 use crate::hdf5::attributes::CLASSIC_MODEL;
 use crate::hdf5::content::{Hdf5Attribute, StoredValue};
 use crate::hdf5::datatype::{CompoundField, Datatype, TextEnd};
+use crate::hdf5::dimensions::{ListedDimension, USED_BY};
 use hyperslab_layout::ByteOrder;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most datasets that a dimension names: more do not fit into an attribute. Readers find dimensions by the other list.
-const USES_MAX: usize = 4000;
+pub(in crate::hdf5) const USES_MAX: usize = 4000;
 /// What the name of a variable begins with that is called like a dimension of its group and is none.
 pub(in crate::hdf5) const NO_COORDINATE: &str = "_nc4_non_coord_";
 /// What the name of a dimension says that has no variable; its length follows, in ten places.
 pub(in crate::hdf5) const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable.";
 
-/// What an attribute holds: a value, or references to datasets, by their numbers in the order in which headers are made.
+/// Which dataset a dimension is.
+#[derive(Clone, Copy)]
+pub(super) enum ScaleAt {
+    /// That whose header has this number in the order in which headers are made.
+    New(usize),
+    /// One of the file, whose header has this address.
+    There(u64),
+}
+
+/// What an attribute holds: a value, or references to datasets, by the numbers of their headers.
 pub(super) enum AttributeContent {
     Given(StoredValue),
     /// Of each dimension, the dataset that it is.
-    Dimensions(Vec<usize>),
+    Dimensions(Vec<ScaleAt>),
     /// Which dataset has it as which dimension.
     Uses(Vec<(usize, u32)>),
 }
@@ -61,7 +71,11 @@ impl NewAttribute {
                 lists.iter().flat_map(|list| heap.keep(list, (list.len() / one) as u32, heap_at)).collect()
             }
             AttributeContent::Dimensions(scales) => {
-                scales.iter().flat_map(|scale| heap.keep(&header(scale), 1, heap_at)).collect()
+                let address = |scale: &ScaleAt| match scale {
+                    ScaleAt::New(number) => header(number),
+                    ScaleAt::There(at) => at.to_le_bytes(),
+                };
+                scales.iter().flat_map(|scale| heap.keep(&address(scale), 1, heap_at)).collect()
             }
             AttributeContent::Uses(uses) => {
                 let one = |(dataset, dimension): &(usize, u32)| {
@@ -94,8 +108,8 @@ pub(super) struct ScaledDataset<'a> {
 struct Dimension {
     length: u64,
     unlimited: bool,
-    /// Number of the header of its dataset.
-    number: usize,
+    place: ScaleAt,
+    /// Which of the datasets that are made have it, as which of their dimensions.
     uses: Vec<(usize, u32)>,
     /// Its number among all.
     id: i32,
@@ -103,12 +117,49 @@ struct Dimension {
 
 /// Dimensions by the path of their group and their name.
 #[derive(Default)]
-struct KnownDimensions {
+pub(in crate::hdf5) struct KnownDimensions {
     all: Vec<Dimension>,
     by_group: BTreeMap<String, BTreeMap<String, usize>>,
+    /// The number that the next one gets.
+    next_id: i32,
+    /// How many of them, the first ones, the file has.
+    there: usize,
 }
 
 impl KnownDimensions {
+    /// Those of a file.
+    pub(in crate::hdf5) fn of(listed: &[ListedDimension]) -> KnownDimensions {
+        let mut known = KnownDimensions::default();
+        for ListedDimension { group, name, length, unlimited, at, id } in listed {
+            known.add(group, name, (*length, *unlimited), ScaleAt::There(*at));
+            known.next_id = known.next_id.max(id.map_or(0, |id| id.saturating_add(1)));
+        }
+        known.there = known.all.len();
+        known
+    }
+
+    fn add(&mut self, group: &str, name: &str, (length, unlimited): (u64, bool), place: ScaleAt) {
+        self.by_group.entry(group.to_string()).or_default().insert(name.to_string(), self.all.len());
+        self.all.push(Dimension { length, unlimited, place, uses: Vec::new(), id: self.next_id });
+        self.next_id += 1;
+    }
+
+    /// What was made has these addresses. Gives which datasets have dimensions of the file, by the addresses of both, as which of
+    /// theirs. (A dimension that is made names only those that were made with it.)
+    pub(super) fn are_made(&mut self, headers: &[u64]) -> Vec<(u64, Vec<(u64, u32)>)> {
+        let address = |number: usize| headers.get(number).copied().unwrap_or(0);
+        let mut used = Vec::new();
+        for (number, one) in self.all.iter_mut().enumerate() {
+            let uses = std::mem::take(&mut one.uses).into_iter().map(|(dataset, d)| (address(dataset), d));
+            match one.place {
+                ScaleAt::New(header) => one.place = ScaleAt::There(address(header)),
+                ScaleAt::There(at) if number < self.there && uses.len() > 0 => used.push((at, uses.collect())),
+                ScaleAt::There(_) => {}
+            }
+        }
+        used
+    }
+
     /// The dimension of this name that a group defines.
     fn own(&self, group: &str, name: &str) -> Option<usize> {
         self.by_group.get(group)?.get(name).copied()
@@ -135,8 +186,7 @@ impl KnownDimensions {
 /// The same tree with what makes it a netCDF-4 file, where any dataset has names of dimensions.
 pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
     let mut known = KnownDimensions::default();
-    let mut next = 0;
-    number(root, "/", &mut known, &mut next)?;
+    number(root, "/", &mut known, &mut 0)?;
     let mut made = scaled(root, "/", &known, &mut 0);
     if root.netcdf {
         made.attributes.push(text("_NCProperties", concat!("version=2,hyperslab=", env!("CARGO_PKG_VERSION"))));
@@ -145,6 +195,16 @@ pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
         made.attributes.push(integers(CLASSIC_MODEL, &[1], Some(Vec::new())));
     }
     Ok(made)
+}
+
+/// The same of what is added to a group of a file, which lies at this path with a `/` at its end and is not made itself.
+pub(super) fn with_scales_there<'a>(
+    group: &'a NewGroup,
+    path: &str,
+    known: &mut KnownDimensions,
+) -> Result<Scaled<'a>, Error> {
+    number_members(group, path, known, &mut 0)?;
+    Ok(scaled_members(group, path, known, &mut 0))
 }
 
 /// Dimensions that a group must define, in the order in which its datasets name them: in a group each name has one length.
@@ -176,6 +236,14 @@ fn new_dimensions(group: &NewGroup, path: &str, known: &KnownDimensions) -> Resu
             }
         }
     }
+    for (name, length, unlimited) in &named {
+        let own = known.own(path, name).map(|at| &known.all[at]);
+        if let Some(other) = own.filter(|own| own.unlimited != *unlimited || !unlimited && own.length != *length) {
+            let context = Context::new("use the dimension", name);
+            let expected = format!("length {}{}", other.length, said(other.unlimited));
+            return Err(context.invalid(expected, format!("length {length}{}", said(*unlimited))));
+        }
+    }
     named.retain(|(name, length, unlimited)| known.seen(path, name, *length, *unlimited).is_none());
     Ok(named)
 }
@@ -199,18 +267,19 @@ fn is_coordinate(dataset: &NewDataset) -> bool {
 /// Numbers headers in the order in which they will be made, and notes dimensions and their uses.
 fn number(group: &NewGroup, path: &str, known: &mut KnownDimensions, next: &mut usize) -> Result<(), Error> {
     *next += 1;
+    number_members(group, path, known, next)
+}
+
+fn number_members(group: &NewGroup, path: &str, known: &mut KnownDimensions, next: &mut usize) -> Result<(), Error> {
     let new = new_dimensions(group, path, known)?;
     for (name, length, unlimited) in &new {
-        let id = known.all.len() as i32;
-        known.by_group.entry(path.to_string()).or_default().insert(name.clone(), known.all.len());
-        let (length, unlimited) = (*length, *unlimited);
-        known.all.push(Dimension { length, unlimited, number: usize::MAX, uses: Vec::new(), id });
+        known.add(path, name, (*length, *unlimited), ScaleAt::New(usize::MAX));
     }
     // Those without a variable come first.
     let coordinates = coordinates(group);
     let first = known.all.len() - new.len();
     for (at, _) in new.iter().enumerate().filter(|(_, (name, ..))| !coordinates.contains(name.as_str())) {
-        known.all[first + at].number = *next;
+        known.all[first + at].place = ScaleAt::New(*next);
         *next += 1;
     }
     for member in &group.members {
@@ -219,7 +288,12 @@ fn number(group: &NewGroup, path: &str, known: &mut KnownDimensions, next: &mut 
             NewMember::Dataset(dataset) => {
                 let own = known.own(path, &dataset.name);
                 if let Some(own) = own.filter(|_| is_coordinate(dataset)) {
-                    known.all[own].number = *next;
+                    if let ScaleAt::There(_) = known.all[own].place {
+                        let context = Context::new("make the HDF5 dataset", &dataset.name);
+                        let found = "a dimension of this name, which is in the file without a variable";
+                        return Err(context.unsupported("a variable of a new dimension", found));
+                    }
+                    known.all[own].place = ScaleAt::New(*next);
                 }
                 let is_scale = own.is_some() && is_coordinate(dataset);
                 for (d, (name, &length)) in dataset.dimensions.iter().zip(&dataset.shape).enumerate() {
@@ -245,16 +319,21 @@ fn coordinates(group: &NewGroup) -> BTreeSet<&str> {
 
 fn scaled<'a>(group: &'a NewGroup, path: &str, known: &KnownDimensions, next: &mut usize) -> Scaled<'a> {
     *next += 1;
+    scaled_members(group, path, known, next)
+}
+
+fn scaled_members<'a>(group: &'a NewGroup, path: &str, known: &KnownDimensions, next: &mut usize) -> Scaled<'a> {
     let mut made = Scaled { attributes: group.attributes.iter().map(NewAttribute::of).collect(), members: Vec::new() };
     let coordinates = coordinates(group);
     let own = known.by_group.get(path).into_iter().flatten();
     let mut here: Vec<(&String, &Dimension)> = own
         .filter(|(name, _)| !coordinates.contains(name.as_str()))
         .map(|(name, at)| (name, &known.all[*at]))
+        .filter(|(_, dimension)| matches!(dimension.place, ScaleAt::New(_)))
         .collect();
     here.sort_unstable_by_key(|(_, dimension)| dimension.id);
     for (name, dimension) in here {
-        debug_assert_eq!(dimension.number, *next);
+        debug_assert!(matches!(dimension.place, ScaleAt::New(number) if number == *next));
         *next += 1;
         let dataset = ScaledDataset { dataset: Cow::Owned(without_variable(name, dimension)), attributes: Vec::new() };
         let says = format!("{NO_VARIABLE}{:10}", dimension.length);
@@ -298,12 +377,12 @@ fn with_dimensions<'a>(dataset: &'a NewDataset, path: &str, known: &KnownDimensi
         _ => {}
     }
     if !scales.is_empty() {
-        let numbers = scales.iter().map(|at| known.all[*at].number).collect::<Vec<_>>();
+        let places = scales.iter().map(|at| known.all[*at].place).collect::<Vec<_>>();
         made.attributes.push(NewAttribute {
             name: "DIMENSION_LIST".into(),
             datatype: Datatype::List(Box::new(Datatype::ObjectReference)),
-            shape: Some(vec![numbers.len() as u64]),
-            content: AttributeContent::Dimensions(numbers),
+            shape: Some(vec![places.len() as u64]),
+            content: AttributeContent::Dimensions(places),
         });
     }
     let name = if own.is_some() { format!("{NO_COORDINATE}{}", dataset.name) } else { dataset.name.clone() };
@@ -316,17 +395,26 @@ fn as_scale<'a>(mut made: ScaledDataset<'a>, dimension: &Dimension, says: &str) 
     made.attributes.push(text("NAME", says));
     made.attributes.push(integers("_Netcdf4Dimid", &[dimension.id], Some(Vec::new())));
     if !dimension.uses.is_empty() && dimension.uses.len() <= USES_MAX {
-        let field = |name: &str, offset, datatype| CompoundField { name: name.into(), offset, datatype };
-        let index = Datatype::Integer { bytes: 4, signed: true, order: ByteOrder::Little };
-        let fields = vec![field("dataset", 0, Datatype::ObjectReference), field("dimension", 8, index)];
+        let Hdf5Attribute { name, datatype, .. } = Hdf5Attribute::of_no_use();
         made.attributes.push(NewAttribute {
-            name: "REFERENCE_LIST".into(),
-            datatype: Datatype::Compound { bytes: 16, fields },
+            name,
+            datatype,
             shape: Some(vec![dimension.uses.len() as u64]),
             content: AttributeContent::Uses(dimension.uses.clone()),
         });
     }
     made
+}
+
+impl Hdf5Attribute {
+    /// What a dimension says of those that have it, as long as none has.
+    pub(in crate::hdf5) fn of_no_use() -> Hdf5Attribute {
+        let field = |name: &str, offset, datatype| CompoundField { name: name.into(), offset, datatype };
+        let index = Datatype::Integer { bytes: 4, signed: true, order: ByteOrder::Little };
+        let fields = vec![field("dataset", 0, Datatype::ObjectReference), field("dimension", 8, index)];
+        let datatype = Datatype::Compound { bytes: 16, fields };
+        Hdf5Attribute { name: USED_BY.into(), datatype, shape: Some(vec![0]), value: StoredValue::Elements(Vec::new()) }
+    }
 }
 
 /// The dataset of a dimension that has no variable: nobody reads its elements.

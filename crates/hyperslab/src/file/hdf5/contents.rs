@@ -1,6 +1,7 @@
 //! What is in an HDF5 file, or will be.
 
 use super::by_path::{ByPath, HasPath};
+use super::dimensions::KnownDimension;
 use super::elements::{Cut, ElementsAt};
 use super::held::HeldAttributes;
 use super::policy::{DATA_AT, LARGE, PAGE};
@@ -130,6 +131,8 @@ pub(super) struct Hdf5 {
     pub(super) groups: ByPath<HeldGroup>,
     /// How many groups and arrays at the begin are in the file, so that those that are new are not looked for among all.
     pub(super) settled: (usize, usize),
+    /// Of a netCDF-4 file that exists, its dimensions.
+    pub(super) dimensions: Vec<KnownDimension>,
     /// Numbers of the arrays that may grow, now or before they were as long as they may be.
     pub(super) limited: Vec<usize>,
     /// Paths of steps that are not published.
@@ -155,6 +158,7 @@ impl Hdf5 {
             others: BTreeMap::new(),
             groups: ByPath::default(),
             settled: (0, 0),
+            dimensions: Vec::new(),
             limited: Vec::new(),
             steps: Vec::new(),
             end: DATA_AT,
@@ -210,7 +214,7 @@ impl Hdf5 {
             return Ok(given.clone());
         }
         let is_unlimited =
-            |name: &Option<String>| name.as_ref().is_some_and(|name| self.options.unlimited.contains(name));
+            |name: &Option<String>| name.as_ref().is_some_and(|name| self.sees_unlimited(&ask.name, name));
         let names = dimensions.unwrap_or_default();
         if names.len() != shape.len() || !names.iter().any(is_unlimited) {
             return Ok(Vec::new());

@@ -133,7 +133,7 @@ impl Hdf5 {
         }
         let text = format!("{doing} a netCDF-4 file that exists is not supported: its dimensions refer to each other");
         Err(Fault::new(FaultKind::Unsupported, text)
-            .hint("attributes can be changed, and arrays can grow; or write a new file"))
+            .hint("arrays can be added, and grow, and attributes change; or write a new file"))
     }
 
     fn attributes_of(&self, set: &Attributes, of: Option<usize>) -> Result<Vec<Hdf5Attribute>, Fault> {
@@ -242,7 +242,6 @@ impl Hdf5 {
                     return if set.set.is_empty() { Ok(None) } else { self.changing_attributes(name, &set) };
                 }
                 self.check_free(name)?;
-                self.check_not_netcdf("making a group in")?;
                 self.options.check_no_groups(name)?;
                 let mut tree = TreeDraft::of(NewGroup::default());
                 tree.group(name).attributes = self.attributes_of(attributes, None)?;
@@ -253,7 +252,6 @@ impl Hdf5 {
                 if self.step_of(step).is_some_and(|other| other != step) {
                     return Err(Fault::new(FaultKind::Unsupported, "a step cannot hold another step"));
                 }
-                self.check_not_netcdf("a step in")?;
                 self.options.check_no_groups(step)?;
                 self.check_free(step).map(|()| None)
             }

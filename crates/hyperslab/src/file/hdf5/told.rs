@@ -2,6 +2,7 @@
 
 use super::by_path::ByPath;
 use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
+use super::dimensions;
 use super::elements::ElementsAt;
 use super::held::{HeldAttributes, STEP};
 use super::policy::{CHANGE_READ_BYTES, READ_BYTES};
@@ -85,6 +86,7 @@ pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -
         .number(listing.is_netcdf.into())
         .number(listing.is_classic.into());
     let w = w.bytes(&attributes(&listing.attributes));
+    let w = dimensions::tell(w, &listing.dimensions);
     let w = w.number(listing.datasets.len() as u64);
     let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
     let w = w.number(listing.groups.len() as u64);
@@ -181,6 +183,7 @@ impl Hdf5 {
             let mut r = Reader::new(told);
             let (end, netcdf, classic) = (r.number()?, r.number()? == 1, r.number()? == 1);
             let attributes = HeldAttributes::heard(r.bytes()?);
+            let dimensions = dimensions::hear(&mut r)?;
             let (mut arrays, mut others) = (Vec::new(), BTreeMap::new());
             for _ in 0..r.number()? {
                 match hear(&mut r)? {
@@ -205,6 +208,7 @@ impl Hdf5 {
                 others,
                 groups,
                 settled,
+                dimensions,
                 limited,
                 steps,
                 end,

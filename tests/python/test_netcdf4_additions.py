@@ -1,0 +1,145 @@
+"""Variables, dimensions and groups added to netCDF-4 files that exist, as netCDF4 and h5py read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hyperslab as hs
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+
+RANKS = (1, 3, 4)
+
+
+def by_its_owner(path: Path) -> None:
+    with netCDF4.Dataset(path, "w") as data:
+        for name, length in [("t", None), ("x", 4), ("y", 3)]:
+            data.createDimension(name, length)
+        data.createVariable("x", "f8", ("x",))[:] = np.arange(4.0)
+        data.createVariable("a", "f4", ("t", "x"))[:2] = 1
+        group = data.createGroup("g")
+        group.createDimension("z", 2)
+        group.createVariable("b", "i4", ("y", "z"))[:] = 5
+
+
+def by_an_old_owner(path: Path) -> None:
+    by_its_owner(path)
+    with h5py.File(path, "r+") as file:
+        del file.attrs["_NCProperties"]
+
+
+def by_ours(path: Path) -> None:
+    with hs.open(path, "w", format="netcdf4", unlimited="t") as file:
+        file.write({"x": (["x"], np.arange(4.0)), "a": (["t", "x"], np.ones((2, 4), "f4"))})
+        file.write("g/b", np.full((3, 2), 5, "i4"), dimension_names=("y", "z"))
+
+
+MAKERS = {"its owner": by_its_owner, "an old owner": by_an_old_owner, "ours": by_ours}
+
+
+def write(file: Any, comm: Any, name: str, array: Any, names: tuple[str, ...], *, append: bool = False) -> None:
+    dist = hs.Distribution(array.shape, (comm.size,) + (1,) * (array.ndim - 1), ("block",) * array.ndim)
+    part = np.ascontiguousarray(array[dist.slices(comm.rank)])
+    if append:
+        file.append(name, part, dist)
+    else:
+        file.write(name, part, dist, dimension_names=names, attributes={"units": "m"})
+
+
+def added(comm: Any, path: Path) -> None:
+    with hs.open(path, "r+", comm=comm) as file:
+        # Of a dimension that is there and one that is not.
+        write(file, comm, "new", np.arange(24.0).reshape(4, 6), ("x", "w"))
+        write(file, comm, "more", np.full((2, 4), 3.0), ("t", "x"))
+        write(file, comm, "more", np.full((1, 4), 4.0), (), append=True)
+        write(file, comm, "g/c", np.full((2, 4), 6, "i2"), ("z", "x"))
+        write(file, comm, "g/h/d", np.full((6, 2), 7.0), ("w", "z"))
+        write(file, comm, "q", np.arange(5.0), ("q",))
+        file.create_group("empty", attributes={"note": "nothing"})
+        with file.step("s0") as step:
+            write(step, comm, "e", np.full(4, 9.0), ("x",))
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("maker", MAKERS)
+def test_variables_are_added_to_dimensions_that_are_there(maker: str, ranks: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    MAKERS[maker](path)
+    hs.threads(ranks, lambda comm: added(comm, path))
+    with netCDF4.Dataset(path) as data:
+        assert {name: len(one) for name, one in data.dimensions.items() if name != "y"} == {
+            "t": 3,
+            "x": 4,
+            "w": 6,
+            "q": 5,
+        }
+        assert data["new"].dimensions == ("x", "w")
+        assert data["new"].units == "m"
+        assert data["new"][...].tolist() == np.arange(24.0).reshape(4, 6).tolist()
+        assert data["more"][...].tolist() == [[3.0] * 4] * 2 + [[4.0] * 4]
+        assert np.ma.getmaskarray(data["a"][2]).all()
+        assert (data["g/c"].dimensions, data["g/c"].dtype) == (("z", "x"), np.dtype("i2"))
+        # The dimension of the group above, and not another of that name.
+        assert list(data["g"].dimensions) == ["z"] if maker != "ours" else True
+        assert list(data["g/h"].dimensions) == []
+        assert data["q"][...].tolist() == [0, 1, 2, 3, 4]
+        assert data["empty"].note == "nothing"
+        assert data["s0/e"][...].tolist() == [9.0] * 4
+    with h5py.File(path) as file:
+        users = [(file[one].name, int(number)) for one, number in file["x"].attrs["REFERENCE_LIST"]]
+        assert users == [("/a", 1), ("/new", 0), ("/more", 1), ("/g/c", 1), ("/s0/e", 0)]
+        assert [scale.name for scale in file["new"].dims[0].values()] == ["/x"]
+        numbers = [file[name].attrs["_Netcdf4Dimid"] for name in ("t", "x", "w", "q")]
+        assert len(set(numbers)) == 4
+    assert hs.verify(path).findings == ()
+    with xr.open_dataset(path) as data:
+        assert data["new"].dims == ("x", "w")
+        assert data["new"].coords["x"].values.tolist() == [0, 1, 2, 3]
+
+
+def test_its_owner_goes_on_with_what_was_added(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    by_its_owner(path)
+    hs.threads(1, lambda comm: added(comm, path))
+    with netCDF4.Dataset(path, "a") as data:
+        data.createVariable("owner", "f8", ("w", "q"))[:] = 1
+        data["more"][5] = 8
+        data.renameVariable("new", "renamed")
+        data.renameDimension("w", "v")
+    with hs.open(path) as file:
+        assert file["owner"].dimension_names == ("v", "q")
+        assert file["renamed"].dimension_names == ("x", "v")
+        assert file["more"].shape == file["a"].shape == (6, 4)
+
+
+def test_what_does_not_fit_dimensions_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    by_its_owner(path)
+    before = path.read_bytes()
+    with hs.open(path, "r+") as file:
+        with pytest.raises(hs.InvalidError, match="dimension 'x' of array 'bad' has another length in the file"):
+            file.write("bad", np.zeros(5), dimension_names=["x"])
+        with pytest.raises(hs.Error, match="without a variable|of this name"):
+            file.write("y", np.zeros(3), dimension_names=["y"])
+        with pytest.raises(hs.UnsupportedError, match="deleting from a netCDF-4 file"):
+            file.delete("a")
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_the_classic_model_keeps_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    with netCDF4.Dataset(path, "w", format="NETCDF4_CLASSIC") as data:
+        data.createDimension("t", None)
+        data.createVariable("a", "f8", ("t",))[:2] = 1
+    with hs.open(path, "r+") as file:
+        file.write("b", np.arange(2, dtype="i2"), dimension_names=["t"])
+        for name, array in [("c", np.zeros(2, "i8")), ("g/c", np.zeros(2))]:
+            with pytest.raises(hs.UnsupportedError, match="the classic model of netCDF does not have that"):
+                file.write(name, array, dimension_names=["t"])
+    with netCDF4.Dataset(path) as data:
+        assert (data.data_model, list(data.variables)) == ("NETCDF4_CLASSIC", ["a", "b"])
+        assert data["b"][...].tolist() == [0, 1]
