@@ -123,7 +123,7 @@ def test_what_does_not_fit_dimensions_is_refused(tmp_path: Path) -> None:
     with hs.open(path, "r+") as file:
         with pytest.raises(hs.InvalidError, match="dimension 'x' of array 'bad' has another length in the file"):
             file.write("bad", np.zeros(5), dimension_names=["x"])
-        with pytest.raises(hs.Error, match="without a variable|of this name"):
+        with pytest.raises(hs.Error, match=r"without a variable|of this name"):
             file.write("y", np.zeros(3), dimension_names=["y"])
         with pytest.raises(hs.UnsupportedError, match="deleting from a netCDF-4 file"):
             file.delete("a")

@@ -46,7 +46,7 @@ use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Lock, Names, Proof, Root};
 use phase::{FilePhase, PhaseNow};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -464,7 +464,7 @@ impl File {
             number.ok_or_else(|| {
                 let all = inside.form.names_in(&self.within);
                 let here: Vec<&str> = all.iter().filter_map(|(_, name)| name.strip_prefix(&*self.within)).collect();
-                missing(&*inside.form, &self.path(), name, &here)
+                looking::missing(&*inside.form, &self.path(), name, &here)
             })
         };
         found.into_iter().zip(names).map(number).collect()
@@ -551,26 +551,6 @@ fn all_compared(
 }
 
 const NPY_NAME: &str = "array";
-
-/// Why what is there by this name, or on the way to it, cannot be read; nothing where nothing is.
-fn unread(form: &dyn Form, path: &Path, name: &str) -> Option<Fault> {
-    let others = form.others()?;
-    let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
-    let (there, Unread { damaged, why }) = ends.rev().find_map(|end| others.get_key_value(&name[..end]))?;
-    let what = if there == name { "array" } else { "group or array" };
-    let text = format!("'{there}' is in '{}', but is no {what} that can be read here: {why}", path.display());
-    let kind = if *damaged { FaultKind::Corrupt } else { FaultKind::Unsupported };
-    Some(Fault::new(kind, text).hint("read it with h5py, on one rank"))
-}
-
-/// Why there is no array of this name among those that are shown.
-fn missing(form: &dyn Form, path: &Path, name: &str, all: &[&str]) -> Fault {
-    if let Some(fault) = unread(form, path, name) {
-        return fault;
-    }
-    let text = format!("'{}' has no array '{name}', only {}", path.display(), crate::zarr::listed(all));
-    Fault::new(FaultKind::NotFound, text)
-}
 
 impl Mode {
     /// Whether it makes something new.

@@ -253,6 +253,10 @@ impl Names for Directory {
         })
     }
 
+    fn written_note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        locks::patiently(|| self.note(name))
+    }
+
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         self.recorded("writing", name, |record| locks::append(&self.spot(name)?, record, bytes))
     }

@@ -13,11 +13,14 @@
 //! holds after a crash at any moment. While renames are under way, a program that reads the files by itself may see
 //! some of them old and some new; and so may one that has the object open for reading through this library.
 
+mod parts;
+
 use crate::directory::Directory;
 use crate::directory::locks::LOCK_PAUSE;
 use crate::here;
 use crate::stripes::Stripes;
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
+use parts::{parent, rename_left};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -207,20 +210,6 @@ impl StripedDirectory {
     }
 }
 
-/// Renames a part whose first has been renamed.
-fn rename_left(directory: &Directory, from: &str, to: &str) -> Result<(), Fault> {
-    match directory.rename(from, to) {
-        // Another process has opened the file, and completed it meanwhile.
-        Err(_) if !directory.exists(from) => Ok(()),
-        result => result,
-    }
-}
-
-/// Name of the directory that a name lies in.
-fn parent(inner: &str) -> &str {
-    inner.rsplit_once('/').map_or("", |(above, _)| above)
-}
-
 impl Names for StripedDirectory {
     fn full(&self, name: &str) -> String {
         self.absolute(&self.inner(name))
@@ -359,6 +348,10 @@ impl Names for StripedDirectory {
 
     fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
         self.first().note(&self.inner(name))
+    }
+
+    fn written_note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.first().written_note(&self.inner(name))
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {

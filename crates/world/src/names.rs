@@ -243,6 +243,13 @@ pub trait Names: Send + Sync {
     fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
         self.read_prefix(name, NOTE_BYTES_MAX)
     }
+    /// The same of one that its owner may just be making: while it is empty, he gets some time to write it.
+    ///
+    /// # Errors
+    /// As [`Names::note`].
+    fn written_note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.note(name)
+    }
     /// Adds a line to the end of such a file, in one piece, though others may have it to themselves; makes it if it is not
     /// there.
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault>;

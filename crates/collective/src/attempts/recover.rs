@@ -11,7 +11,6 @@ use crate::naming::is_path;
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names, Reader, Writer};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// What was found of other owners.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -299,22 +298,13 @@ pub(super) fn recover_first(home: &Home, whose: Whose) -> Result<Found, Fault> {
     Ok(Found { removed, ..Found::default() })
 }
 
-/// How often an empty marker is looked at, and the time between two looks: its owner writes it as soon as it is made, and after
-/// a loss of power it stays empty.
-const EMPTY_LOOKS: (usize, Duration) = (5, Duration::from_millis(2));
-
 /// Whether an update in place with this marker did not end, and is not under way either.
 ///
 /// # Errors
 /// When the storage refuses.
 pub fn was_left_torn(names: &dyn Names, marker: &str) -> Result<bool, Fault> {
-    let (looks, pause) = EMPTY_LOOKS;
-    for _ in 1..looks {
-        match names.note(marker)? {
-            Some(note) if note.is_empty() => std::thread::sleep(pause),
-            Some(note) if is_torn(&note) => break,
-            _ => return Ok(false),
-        }
+    if names.written_note(marker)?.is_none_or(|note| !is_torn(&note)) {
+        return Ok(false);
     }
     match names.lock(marker) {
         Ok(Locked::Busy | Locked::Absent) => Ok(false),

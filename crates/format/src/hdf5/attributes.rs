@@ -20,13 +20,16 @@ pub const OF_DIMENSIONS: [&str; 9] = [
     "CLASS",
     "NAME",
     "DIMENSION_LIST",
-    "REFERENCE_LIST",
+    USED_BY,
     LABELS,
     "_Netcdf4Dimid",
     "_Netcdf4Coordinates",
     "_NCProperties",
     CLASSIC_MODEL,
 ];
+
+/// That by which a dimension says which datasets have it.
+pub(super) const USED_BY: &str = "REFERENCE_LIST";
 
 /// That of the root by which a file of netCDF-4 keeps to the classic model (netCDF-C, `NC3_STRICT_ATT_NAME`).
 pub(super) const CLASSIC_MODEL: &str = "_nc3_strict";

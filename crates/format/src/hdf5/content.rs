@@ -167,6 +167,23 @@ impl Dataset {
     }
 }
 
+/// A dimension of netCDF-4 in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedDimension {
+    /// The path of the group that defines it: `/`, or with a `/` at both ends.
+    pub group: String,
+    /// Its name.
+    pub name: String,
+    /// How long it is.
+    pub length: u64,
+    /// Whether it may grow without limit.
+    pub unlimited: bool,
+    /// The address of the header of its dataset \[B\].
+    pub at: u64,
+    /// Its number among all, where the file says it.
+    pub id: Option<i32>,
+}
+
 /// A chunk that exists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chunk {

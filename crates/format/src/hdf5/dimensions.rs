@@ -1,32 +1,13 @@
 //! Dimensions of netCDF-4 that a file has, for variables that are added to it.
 
-use super::content::{Hdf5Attribute, MetadataSource, StoredValue};
+use super::attributes::USED_BY;
+use super::content::{Hdf5Attribute, ListedDimension, MetadataSource, StoredValue};
 use super::datatype::Datatype;
 use super::object_walk::{FoundDataset, ObjectWalk};
 use super::reading::Hdf5File;
 use super::writing::USES_MAX;
 use crate::error::Error;
 use std::rc::Rc;
-
-/// A dimension of netCDF-4 in a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ListedDimension {
-    /// The path of the group that defines it: `/`, or with a `/` at both ends.
-    pub group: String,
-    /// Its name.
-    pub name: String,
-    /// How long it is.
-    pub length: u64,
-    /// Whether it may grow without limit.
-    pub unlimited: bool,
-    /// The address of the header of its dataset \[B\].
-    pub at: u64,
-    /// Its number among all, where the file says it.
-    pub id: Option<i32>,
-}
-
-/// The attribute by which a dimension says who has it.
-pub(super) const USED_BY: &str = "REFERENCE_LIST";
 
 impl Hdf5File {
     /// All dimensions of netCDF-4 that the file has.
@@ -68,5 +49,21 @@ impl Hdf5File {
         }
         attribute.shape = Some(vec![(elements.len() / bytes) as u64]);
         Ok(Some(attribute))
+    }
+}
+
+impl FoundDataset {
+    /// As a dimension of netCDF-4, if it is one.
+    pub(super) fn as_dimension(&self) -> Option<ListedDimension> {
+        let dataset = self.dataset.as_ref().ok().filter(|_| self.is_scale())?;
+        let group = self.path.rsplit_once('/').map_or("/".into(), |(group, _)| format!("/{group}/"));
+        Some(ListedDimension {
+            group,
+            name: self.name(),
+            length: dataset.shape.as_ref()?.first().copied()?,
+            unlimited: dataset.limits.first()?.is_none(),
+            at: self.at,
+            id: self.number("_Netcdf4Dimid").and_then(|id| i32::try_from(id).ok()),
+        })
     }
 }

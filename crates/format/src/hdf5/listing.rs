@@ -1,8 +1,7 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
 use super::attributes::{CLASSIC_MODEL, LABELS};
-use super::content::{Dataset, DatasetStorage, Hdf5Attribute, MetadataSource, StoredValue};
-use super::dimensions::ListedDimension;
+use super::content::{Dataset, DatasetStorage, Hdf5Attribute, ListedDimension, MetadataSource, StoredValue};
 use super::object_walk::{FoundDataset, ListedGroup, ObjectWalk};
 use super::pipeline::Pipeline;
 use super::reading::{GlobalHeaps, Hdf5File};
@@ -133,7 +132,7 @@ impl Scales {
 
 impl FoundDataset {
     /// The last part of its path, as netCDF calls it.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let last = self.path.rsplit('/').next().unwrap_or_default();
         last.strip_prefix(NO_COORDINATE).unwrap_or(last).to_string()
     }
@@ -146,20 +145,6 @@ impl FoundDataset {
         }
     }
 
-    /// As a dimension of netCDF-4, if it is one.
-    pub(super) fn as_dimension(&self) -> Option<ListedDimension> {
-        let dataset = self.dataset.as_ref().ok().filter(|_| self.is_scale())?;
-        let group = self.path.rsplit_once('/').map_or("/".into(), |(group, _)| format!("/{group}/"));
-        Some(ListedDimension {
-            group,
-            name: self.name(),
-            length: dataset.shape.as_ref()?.first().copied()?,
-            unlimited: dataset.limits.first()?.is_none(),
-            at: self.at,
-            id: self.number("_Netcdf4Dimid").and_then(|id| i32::try_from(id).ok()),
-        })
-    }
-
     fn attribute(&self, name: &str) -> Option<&Hdf5Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
@@ -168,11 +153,11 @@ impl FoundDataset {
         self.attribute(name)?.as_text()
     }
 
-    fn number(&self, name: &str) -> Option<i64> {
+    pub(super) fn number(&self, name: &str) -> Option<i64> {
         self.attribute(name)?.as_i64()
     }
 
-    fn is_scale(&self) -> bool {
+    pub(super) fn is_scale(&self) -> bool {
         self.text("CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
     }
 

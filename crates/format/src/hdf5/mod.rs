@@ -29,10 +29,10 @@ mod writing;
 pub use attributes::{Dialect, OF_DIMENSIONS};
 pub use changing::ChangedDataset;
 pub use content::{
-    Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, MetadataSource, StoredValue,
+    Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, ListedDimension,
+    MetadataSource, StoredValue,
 };
 pub use datatype::{CompoundField, Datatype, TextEnd};
-pub use dimensions::ListedDimension;
 pub use editing::{Hdf5Change, Hdf5Edit};
 pub use element::check_netcdf_element;
 pub use listing::{Hdf5Listing, ListedDataset};

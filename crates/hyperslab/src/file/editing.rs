@@ -1,9 +1,10 @@
 //! Everyday changes of a file: attributes, names, extents, groups, and what goes.
 
+use super::File;
 use super::edit::Edit;
 use super::form::ChangeFile;
+use super::looking::unread;
 use super::putting::Putting;
-use super::{File, unread};
 use crate::error::Error;
 use crate::said::{self, truth};
 use hyperslab_format::attribute::{AttributeEdit, Attributes};

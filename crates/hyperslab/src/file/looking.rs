@@ -3,13 +3,14 @@
 use super::disk::marker;
 use super::form::{Form, StoredUnits, Unread};
 use super::hdf5::texts_in;
-use super::{Contained, File, missing};
+use super::{Contained, File};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
 use crate::error::Error;
 use hyperslab_format::zarr::Value;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
+use std::path::Path;
 use std::sync::Arc;
 
 impl File {
@@ -210,4 +211,24 @@ fn info(form: &dyn Form, number: usize) -> Info {
         fill_value: said.fill_value,
         codecs: Value::Array(said.codecs),
     }
+}
+
+/// Why what is there by this name, or on the way to it, cannot be read; nothing where nothing is.
+pub(super) fn unread(form: &dyn Form, path: &Path, name: &str) -> Option<Fault> {
+    let others = form.others()?;
+    let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
+    let (there, Unread { damaged, why }) = ends.rev().find_map(|end| others.get_key_value(&name[..end]))?;
+    let what = if there == name { "array" } else { "group or array" };
+    let text = format!("'{there}' is in '{}', but is no {what} that can be read here: {why}", path.display());
+    let kind = if *damaged { FaultKind::Corrupt } else { FaultKind::Unsupported };
+    Some(Fault::new(kind, text).hint("read it with h5py, on one rank"))
+}
+
+/// Why there is no array of this name among those that are shown.
+pub(super) fn missing(form: &dyn Form, path: &Path, name: &str, all: &[&str]) -> Fault {
+    if let Some(fault) = unread(form, path, name) {
+        return fault;
+    }
+    let text = format!("'{}' has no array '{name}', only {}", path.display(), crate::zarr::listed(all));
+    Fault::new(FaultKind::NotFound, text)
 }

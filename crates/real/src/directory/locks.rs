@@ -35,6 +35,17 @@ fn lock_patiently(file: &File) -> Result<(), TryLockError> {
     }
 }
 
+/// What a small file holds, once it is not empty: its owner writes it as soon as it is made. After a loss of power it stays empty.
+pub(super) fn patiently(note: impl Fn() -> Result<Option<Vec<u8>>, Fault>) -> Result<Option<Vec<u8>>, Fault> {
+    let until = Instant::now() + LOOK_WAIT;
+    loop {
+        match note()? {
+            Some(empty) if empty.is_empty() && Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+            found => return Ok(found),
+        }
+    }
+}
+
 /// An open file description that has a file locked, where the file system has locks.
 struct FileLock {
     file: File,

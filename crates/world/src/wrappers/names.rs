@@ -104,6 +104,10 @@ impl Names for FailingNames {
         self.inner.note(name)
     }
 
+    fn written_note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.inner.written_note(name)
+    }
+
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.append(name, bytes))
     }

@@ -8,10 +8,9 @@
 use super::heap::Heap;
 use super::new::{NewDataset, NewGroup, NewMember, NewStorage};
 use crate::error::{Context, Error};
-use crate::hdf5::attributes::CLASSIC_MODEL;
-use crate::hdf5::content::{Hdf5Attribute, StoredValue};
+use crate::hdf5::attributes::{CLASSIC_MODEL, USED_BY};
+use crate::hdf5::content::{Hdf5Attribute, ListedDimension, StoredValue};
 use crate::hdf5::datatype::{CompoundField, Datatype, TextEnd};
-use crate::hdf5::dimensions::{ListedDimension, USED_BY};
 use hyperslab_layout::ByteOrder;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

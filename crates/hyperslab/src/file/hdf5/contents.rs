@@ -1,7 +1,6 @@
 //! What is in an HDF5 file, or will be.
 
 use super::by_path::{ByPath, HasPath};
-use super::dimensions::KnownDimension;
 use super::elements::{Cut, ElementsAt};
 use super::held::HeldAttributes;
 use super::policy::{DATA_AT, LARGE, PAGE};
@@ -119,6 +118,15 @@ impl HasPath for HeldGroup {
     fn path_mut(&mut self) -> &mut String {
         &mut self.path
     }
+}
+
+/// A dimension, by the path of the group that defines it (`/`, or with a `/` at both ends) and its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct KnownDimension {
+    pub(super) group: String,
+    pub(super) name: String,
+    pub(super) length: u64,
+    pub(super) unlimited: bool,
 }
 
 /// What is known of a file.

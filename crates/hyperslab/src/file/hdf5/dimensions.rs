@@ -1,19 +1,9 @@
 //! Dimensions of a netCDF-4 file that exists, as all ranks know them, for variables that are added to it.
 
-use super::Hdf5;
-use super::contents::Hdf5Array;
+use super::contents::{Hdf5, Hdf5Array, KnownDimension};
 use hyperslab_format::hdf5::ListedDimension;
 use hyperslab_layout::tuple;
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
-
-/// A dimension, by the path of the group that defines it (`/`, or with a `/` at both ends) and its name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct KnownDimension {
-    group: String,
-    name: String,
-    length: u64,
-    unlimited: bool,
-}
 
 /// What ranks are told of those that a file has.
 pub(super) fn tell(w: Writer, listed: &[ListedDimension]) -> Writer {

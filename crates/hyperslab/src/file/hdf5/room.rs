@@ -56,7 +56,9 @@ mod tests {
                     }
                     continue;
                 }
-                let fits = |at: &usize| bytes > 0 && at % alignment == 0 && free[*at..at + bytes].iter().all(|is| *is);
+                let fits = |at: &usize| {
+                    bytes > 0 && at.is_multiple_of(alignment) && free[*at..at + bytes].iter().all(|is| *is)
+                };
                 let first = (0..=100 - bytes).find(fits);
                 assert_eq!(room.take(bytes as u64, alignment as u64), first.map(|at| at as u64));
                 if let Some(at) = first {

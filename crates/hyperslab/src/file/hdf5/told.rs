@@ -81,10 +81,8 @@ pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -
     let listing = file.listing(&source).map_err(format_fault)?;
     let attributes = |attributes: &[Hdf5Attribute]| HeldAttributes::told(attributes, listing.is_netcdf);
     // Behind its end may lie what ranks of a program that died still write: nothing new is put there.
-    let w = Writer::default()
-        .number(file.end().max(actual))
-        .number(listing.is_netcdf.into())
-        .number(listing.is_classic.into());
+    let w = Writer::default().number(file.end().max(actual));
+    let w = w.number(listing.is_netcdf.into()).number(listing.is_classic.into());
     let w = w.bytes(&attributes(&listing.attributes));
     let w = dimensions::tell(w, &listing.dimensions);
     let w = w.number(listing.datasets.len() as u64);
