@@ -44,9 +44,14 @@ WORDS = {
 # ---- files --------------------------------------------------------------------------------------------------------
 
 
+#: What stands before the tests of a file.
+OF_TESTS = r"^#\[cfg\(test\)\]\n(?:#\[[^\n]*\]\n)*(?:pub(?:\([a-z]+\))? )?mod tests\b"
+
+
 def without_tests(text: str) -> str:
-    """A file of Rust up to its tests."""
-    return re.split(r"^#\[cfg\(test\)\]\n(?:#\[[^\n]*\]\n)*(?:pub(?:\([a-z]+\))? )?mod tests\b", text, flags=re.M)[0]
+    """A file of Rust up to its tests; those that lie in another file are named anywhere in it."""
+    elsewhere = re.sub(OF_TESTS + r";\n", "", text, flags=re.M)
+    return re.split(OF_TESTS + r" \{", elsewhere, flags=re.M)[0]
 
 
 def rust_files() -> Iterator[tuple[Path, str]]:
@@ -151,8 +156,8 @@ def circles(graph: Mapping[Module, Iterable[Module]]) -> list[list[Module]]:
     return found
 
 
-def use_paths(text: str) -> Iterator[list[str]]:
-    """The paths that a file of Rust imports or names, from `crate`, `super` or a module of its own on."""
+def imports(text: str) -> Iterator[list[str]]:
+    """The paths that a file of Rust imports."""
 
     def parts(tree: str) -> Iterator[str]:
         depth, item = 0, ""
@@ -175,45 +180,66 @@ def use_paths(text: str) -> Iterator[list[str]]:
             else:
                 yield before + names
 
-    code = re.sub(r"//[^\n]*", "", text)
-    for used in re.finditer(r"\buse\s+([^;]+);", code):
+    for used in re.finditer(r"\buse\s+([^;]+);", re.sub(r"//[^\n]*", "", text)):
         yield from expand([], used[1])
+
+
+def use_paths(text: str) -> Iterator[list[str]]:
+    """The paths that a file of Rust imports or names, from `crate`, `super` or a module of its own on."""
+    yield from imports(text)
+    code = re.sub(r"//[^\n]*", "", text)
     for named in re.finditer(r"\b((?:crate|super)(?:::\w+)+)", re.sub(r"\buse\s+[^;]+;", "", code)):
         yield named[1].split("::")
 
 
-def module_graph(source: Path) -> dict[Module, set[Module]]:
-    """Which file of a crate imports which; the file of the crate itself, which only lists, is left out."""
+def module_graph(texts: Mapping[Module, str]) -> dict[Module, set[Module]]:
+    """Which file of a crate uses what is defined in which; the file of the crate itself, which only lists, is left out.
+
+    Names are followed through lists of files (``pub use``, and ``use`` for those below) to where they are defined.
+    """
+    # Who may see something is no import.
+    texts = {module: re.sub(r"\bpub\(in [\w:]+\)", "pub", text) for module, text in texts.items()}
+    paths = {module: list(use_paths(text)) for module, text in texts.items()}
+    lists = {module: {path[-1]: path for path in imports(texts[module]) if path} for module in texts}
+
+    def file_of(module: Module, path: list[str], passed: frozenset[tuple[Module, str]]) -> Module | None:
+        """The file where something is defined that a file names so; nothing of other crates."""
+        names = [name for name in path if name not in ("crate", "self", "super")]
+        if "tests" in names:
+            return None
+        if path[0] == "crate":
+            at: Module = ()
+        elif path[0] in ("self", "super"):
+            at = module[: len(module) - path.count("super")]
+        elif names and ((*module, names[0]) in texts or names[0] in lists[module]):
+            at = module
+        else:
+            return None
+        for number, name in enumerate(names):
+            if (*at, name) in texts:
+                at = (*at, name)
+            elif name in lists[at] and (at, name) not in passed and lists[at][name] != path:
+                further = [*lists[at][name], *names[number + 1 :]]
+                return file_of(at, further, passed | {(at, name)})
+            else:
+                break
+        return at or None
+
+    graph: dict[Module, set[Module]] = {}
+    for module in texts:
+        reached = {file_of(module, path, frozenset()) for path in paths[module] if path} if module else set()
+        graph[module] = {other for other in reached if other is not None and other != module}
+    return graph
+
+
+def modules_of(source: Path) -> dict[Module, str]:
+    """The files of a crate, by the modules that they are."""
     texts: dict[Module, str] = {}
     for path, text in rust_files():
         if path.is_relative_to(source):
             parts = path.relative_to(source).with_suffix("").parts
             texts[() if parts == ("lib",) else parts[:-1] if parts[-1] == "mod" else parts] = text
-    listed: dict[str, str] = {}
-    for module, names in re.findall(r"\buse (\w+)::(\{[^}]*\}|\w+);", texts.get((), "")):
-        listed |= dict.fromkeys(re.findall(r"\w+", names), module)
-
-    def file_of(module: Module, path: list[str]) -> Module | None:
-        at = list(module)
-        if path[0] == "crate":
-            at = []
-        elif path[0] not in ("self", "super") and (*module, path[0]) not in texts:
-            return None
-        names = [name for name in path if name not in ("crate", "self", "super")]
-        full = [*at[: len(at) - path.count("super")], *names]
-        if len(full) == 1 and full[0] in listed and path[0] == "crate":
-            full = [listed[full[0]]]
-        while full and tuple(full) not in texts:
-            full.pop()
-        return tuple(full) or None
-
-    graph: dict[Module, set[Module]] = {}
-    for module, text in texts.items():
-        # Who may see something is no import.
-        text = re.sub(r"\bpub\(in [\w:]+\)", "pub", text)
-        reached = {file_of(module, path) for path in use_paths(text) if path} if module else set()
-        graph[module] = {other for other in reached if other is not None and other != module}
-    return graph
+    return texts
 
 
 def python_graph() -> dict[Module, set[Module]]:
@@ -235,7 +261,7 @@ def python_graph() -> dict[Module, set[Module]]:
 
 def circles_of_files() -> Measure:
     """Files in each circle, by where it is."""
-    graphs = {path.parent.name: module_graph(path) for path in sorted(ROOT.glob("crates/*/src"))}
+    graphs = {path.parent.name: module_graph(modules_of(path)) for path in sorted(ROOT.glob("crates/*/src"))}
     graphs["hyperslab in Python"] = python_graph()
     found = {f"{where}: {'/'.join(each[0])}": len(each) for where, graph in graphs.items() for each in circles(graph)}
     return dict(sorted(found.items()))

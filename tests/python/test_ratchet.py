@@ -69,6 +69,25 @@ def test_imports_are_read() -> None:
     assert list(ratchet.use_paths(text)) == [*paths, ["crate", "h", "i"]]
 
 
+def test_a_planted_circle_is_found_by_whatever_list_it_goes() -> None:
+    texts = {
+        (): "mod a;\nmod b;\nmod c;\npub use b::B;",
+        ("a",): "use crate::B;\npub struct A;",
+        ("b",): "mod inner;\nuse inner::I;\npub struct B(I);",
+        ("b", "inner"): "use super::super::c::{C as Other};\npub struct I(Other);",
+        ("c",): "pub struct C;",
+    }
+    assert ratchet.circles(ratchet.module_graph(texts)) == []
+    # By the list of the crate, by what a file imports for those below it, and by a name in the middle of the code.
+    for planted in ("use crate::a::A;", "use super::I;", "fn f() { crate::b::inner::g(); }"):
+        graph = ratchet.module_graph(texts | {("c",): texts["c",] + planted.replace("super::I", "crate::b::I")})
+        expected = [["a", "b/inner", "c", "b"]] if "A" in planted else [["b/inner", "c"]]
+        found = [["/".join(module) for module in circle] for circle in ratchet.circles(graph)]
+        assert [sorted(each) for each in found] == [sorted(each) for each in expected], planted
+
+
 def test_tests_do_not_count() -> None:
+    elsewhere = "use a;\n#[cfg(test)]\nmod tests;\nfn a() {}\n"
+    assert ratchet.without_tests(elsewhere) == "use a;\nfn a() {}\n"
     assert ratchet.without_tests("fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n") == "fn a() {}\n"
     assert ratchet.without_tests("#[cfg(test)]\nuse b;\nfn a() {}\n") == "#[cfg(test)]\nuse b;\nfn a() {}\n"

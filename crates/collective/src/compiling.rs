@@ -167,5 +167,5 @@ impl Compiling<'_> {
 }
 
 fn senseless() -> Fault {
-    Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense")
+    Fault::new(FaultKind::Peer, "what rank 0 told of a transfer cannot be decoded")
 }

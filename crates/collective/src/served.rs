@@ -75,7 +75,7 @@ pub fn payload(told: &[u8]) -> Result<Vec<u8>, Fault> {
 }
 
 fn senseless(what: &str) -> Fault {
-    Fault::new(FaultKind::Peer, format!("rank 0 told of {what} in a way that makes no sense"))
+    Fault::new(FaultKind::Peer, format!("what rank 0 told of {what} cannot be decoded"))
         .hint("run the same version on all ranks")
 }
 

@@ -1,11 +1,12 @@
 //! What is open and holds arrays, whatever its format: doors of languages are written once over it.
 
+use crate::array_write::ArrayWrite;
 use crate::error::Error;
 use crate::file::File;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::Request;
 use crate::unready::Unready;
-use crate::zarr::{ArrayInfo, ArrayWrite, Store};
+use crate::zarr::{ArrayInfo, Store};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_format::zarr::{Value, attributes_of_json, fill_to_json};

@@ -21,16 +21,17 @@ mod twice;
 mod writing;
 
 use crate::alone::Alone;
+use crate::array_write::{ArrayWrite, completed};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::left::{self, Unpublished};
 use crate::line::new_target;
+use crate::mode::Mode;
 use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
 use crate::planning::{Shaped, Whereabouts, decided, decided_again};
 use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::unfinished::Unfinished;
-use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::{FileArray, StoredUnits, Unread};
 use form::{Form, Lasting, Raw};
@@ -551,10 +552,3 @@ fn all_compared(
 }
 
 const NPY_NAME: &str = "array";
-
-impl Mode {
-    /// Whether it makes something new.
-    pub const fn writes_new(self) -> bool {
-        matches!(self, Mode::Write | Mode::Create)
-    }
-}

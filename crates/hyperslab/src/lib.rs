@@ -56,7 +56,8 @@
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
 // - `binding.rs` is what doors of other languages share. `values.rs` and `views.rs` are the doors for slices and for views of the
 //   crate ndarray.
-// - `options.rs` and `selection.rs` are what may be said of a call and what it means, `arrays.rs` what groups, steps and files have in
+// - `mode.rs`, `options.rs` and `selection.rs` are what may be said of a call and what it means, `array_write.rs` says it of which
+//   arrays, whatever they are stored in, and `queued.rs` of writes that wait in the line, `arrays.rs` what groups, steps and files have in
 //   common, `alone.rs` the door for a rank alone; `pinned.rs` notices what others replace in the middle of a call.
 // - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
 //   machine. `measuring.rs` is the door for who measures it, `driver.rs` that for who is on another one, as in a simulation.
@@ -65,6 +66,7 @@
 //   is where environment variables are read, `lone.rs` compares MPI with the launcher, `stderr.rs` what goes to the error output.
 
 mod alone;
+mod array_write;
 mod arrays;
 pub mod binding;
 mod comm;
@@ -79,11 +81,13 @@ mod line;
 mod listing;
 mod lone;
 mod measuring;
+mod mode;
 mod noting;
 mod options;
 mod pinned;
 mod planning;
 pub mod profile;
+mod queued;
 mod recording;
 mod request;
 mod said;
@@ -99,6 +103,7 @@ mod values;
 mod views;
 mod zarr;
 
+pub use array_write::ArrayWrite;
 pub use arrays::Info;
 pub use comm::Comm;
 pub use crew::Crew;
@@ -125,8 +130,9 @@ pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Para
 pub use hyperslab_real::Directory;
 pub use hyperslab_world::{BucketNames, Death, FaultKind, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble};
 pub use left::finalize;
+pub use mode::Mode;
 pub use options::{ArrayOptions, FileLocking, OpenOptions, ReadOptions, ShardShape, WriteOptions};
 pub use request::Request;
 pub use selection::Sections;
 pub use trace::Predicted;
-pub use zarr::{ArrayInfo, ArrayWrite, Layout, Mode, Planned, Step, Store, explain};
+pub use zarr::{ArrayInfo, Layout, Planned, Step, Store, explain};

@@ -94,7 +94,7 @@ impl Comm {
     pub(crate) fn heed(&self, machine: &mut Machine, party: &mut Party, told: &[u8]) -> Result<(), Fault> {
         let mut r = Reader::new(told);
         let (Some(place), Some(run)) = (r.text(), r.text()) else {
-            return Err(Fault::new(FaultKind::Peer, "rank 0 told of a trace in a way that makes no sense"));
+            return Err(Fault::new(FaultKind::Peer, "what rank 0 told of a trace cannot be decoded"));
         };
         let mut recording = self.recording();
         recording.flush();

@@ -3,9 +3,9 @@
 mod together;
 
 use crate::error::format_fault;
+use crate::mode::Mode;
 use crate::said::{self, NOT_GIVEN, quoted, truth};
 use crate::selection::Sections;
-use crate::zarr::Mode;
 use hyperslab_collective::{Compared, Fields, LocalArray, Ownership};
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::zarr::{Codecs, Value};

@@ -88,7 +88,7 @@ pub(crate) fn stage<'a>(
         let text = format!(
             "copies of {} take {} B on a rank, but there may be {most} B of buffers (buffer_bytes), of which a \
              transfer needs some, too",
-            crate::zarr::listed(&names),
+            crate::array_write::listed(&names),
             largest.max(mine)
         );
         return Err(Fault::new(FaultKind::Invalid, text)

@@ -1,9 +1,10 @@
 //! Slices of numbers in, vectors of numbers out: the calls for one array of which each rank holds a dense part.
 
+use crate::array_write::ArrayWrite;
 use crate::error::Error;
 use crate::file::File;
 use crate::options::{ReadOptions, WriteOptions};
-use crate::zarr::{ArrayWrite, Store};
+use crate::zarr::Store;
 use hyperslab_collective::{Element, LocalArray, Report};
 use hyperslab_layout::Distribution;
 use hyperslab_world::Fault;

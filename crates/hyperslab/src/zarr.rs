@@ -14,7 +14,6 @@ mod nested;
 mod nodes;
 mod opening;
 mod policy;
-mod queued;
 mod requests;
 mod resizing;
 mod shapes;
@@ -27,19 +26,19 @@ mod texts;
 mod writing;
 
 use crate::alone::Alone;
+use crate::array_write::listed;
 use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::{Coming, Listing};
+use crate::mode::Mode;
 use crate::options::{OpenOptions, preferred};
 use crate::said::{quoted, truth};
 use crate::unfinished::Unfinished;
 use hyperslab_collective::attempts::{Attempts, Home};
-use hyperslab_collective::{LocalArray, Ownership};
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::zarr::{ArrayMetadata, GroupMetadata, METADATA_KEY, NodeType, consolidated, node_type};
-use hyperslab_layout::{Distribution, ElementType};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
@@ -47,95 +46,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-pub(crate) use call::{completed, each_holding, into_each, listed, named, requests, write_requests};
 use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
 use nodes::{check_there, is_shown, kind_of, place, read_array, read_node};
 use opening::{Opened, hear_nodes, marker_of, nodes_of, tell_nodes};
-pub(crate) use queued::{Destination, QueuedWrite, said};
-pub(crate) use requests::staging;
 pub use step::Step;
 
 /// How often others may publish while consolidated metadata are written.
 const CONSOLIDATE_TURNS_MAX: usize = 100;
-
-/// How a store is opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// To read; it must exist.
-    Read,
-    /// To read and change; it must exist.
-    Update,
-    /// Anew; an existing store is erased.
-    Write,
-    /// Anew; it must not exist, except as an empty directory.
-    Create,
-    /// To read and change where it exists, and anew where not.
-    UpdateOrCreate,
-}
-
-impl Mode {
-    /// The mode with this name: r, r+, w, x or a.
-    pub fn from_name(name: &str) -> Option<Mode> {
-        Some(match name {
-            "r" => Mode::Read,
-            "r+" => Mode::Update,
-            "w" => Mode::Write,
-            "x" => Mode::Create,
-            "a" => Mode::UpdateOrCreate,
-            _ => return None,
-        })
-    }
-
-    /// Whether something may be written.
-    pub const fn writes(self) -> bool {
-        !matches!(self, Mode::Read)
-    }
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Read => "r",
-            Mode::Update => "r+",
-            Mode::Write => "w",
-            Mode::Create => "x",
-            Mode::UpdateOrCreate => "a",
-        }
-    }
-}
-
-/// One array to write.
-#[derive(Clone, Debug)]
-pub struct ArrayWrite {
-    /// Its name.
-    pub name: String,
-    /// This rank's part: one array, or one for each of its boxes.
-    pub arrays: Vec<LocalArray>,
-    /// How the ranks hold it. May be left out where there is one rank, which holds everything.
-    pub holding: Option<Arc<Ownership>>,
-}
-
-impl ArrayWrite {
-    /// A new array.
-    pub fn new(name: impl Into<String>, array: LocalArray, distribution: Distribution) -> ArrayWrite {
-        ArrayWrite { name: name.into(), arrays: vec![array], holding: Some(Arc::new(distribution.into())) }
-    }
-
-    /// A new array that each rank holds in pieces of its own.
-    pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Ownership) -> ArrayWrite {
-        ArrayWrite { name: name.into(), arrays, holding: Some(Arc::new(holding)) }
-    }
-
-    /// Extents of all of it.
-    pub(crate) fn shape(&self) -> &[u64] {
-        self.holding.as_deref().map_or(&[], |holding| holding.shape())
-    }
-
-    /// Type of the elements in memory; a rank without pieces has none.
-    pub(crate) fn element(&self) -> Option<ElementType> {
-        self.arrays.first().map(|array| array.element)
-    }
-}
 
 /// What an array on disk is.
 #[derive(Clone, Debug)]
@@ -437,11 +355,11 @@ impl Store {
         if let Some(known) = self.known(names).filter(|_| !fresh) {
             return Ok(known.into_iter().map(|metadata| ArrayInfo { metadata }).collect());
         }
-        let what = format!("{doing} of {} of '{}'", call::listed(names), self.path().display());
+        let what = format!("{doing} of {} of '{}'", listed(names), self.path().display());
         let fields = vec![
             ("operation".to_string(), doing.to_string()),
             ("file or store".into(), quoted(self.path().display())),
-            ("names of the arrays".into(), call::listed(names)),
+            ("names of the arrays".into(), listed(names)),
         ];
         let question = Question::opening(what.clone(), fields, None);
         let (directory, base) = (self.directory(), self.base());
@@ -454,7 +372,7 @@ impl Store {
         })?;
         let mut r = Reader::new(&told);
         let each = names.iter().map(|name| {
-            let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of an array in a way that makes no sense");
+            let senseless = || Fault::new(FaultKind::Peer, "what rank 0 told of an array cannot be decoded");
             let bytes = r.bytes().ok_or_else(senseless)?;
             let metadata = ArrayMetadata::parse(bytes, name).map_err(format_fault)?;
             self.keep_known(name, &metadata, bytes);

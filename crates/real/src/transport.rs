@@ -156,7 +156,7 @@ impl Courier {
     fn receive(&mut self) -> Result<(), Fault> {
         while let Some((from, bytes)) = self.wire.poll().map_err(|error| broken(&error.0))? {
             let Some(letter) = Letter::from_bytes(bytes) else {
-                return Err(broken(&format!("a message from rank {from} makes no sense")));
+                return Err(broken(&format!("a message from rank {from} cannot be decoded")));
             };
             match letter.transfer() {
                 Some(transfer) if transfer > self.transfer => self.early.push((from, letter)),
@@ -177,7 +177,7 @@ impl Courier {
             Letter::Signal(_) => {}
             Letter::Expose(_, bytes) => {
                 let peek = exposed_views(&bytes)
-                    .ok_or_else(|| broken(&format!("rank {from} described its arrays in a way that makes no sense")))?;
+                    .ok_or_else(|| broken(&format!("what rank {from} told of its arrays cannot be decoded")))?;
                 pair.reach = Some(reach(&peek.identity));
                 pair.credits = CREDITS;
                 pair.peek = Some(peek);

@@ -279,8 +279,10 @@ impl Consensus {
                 tag::UP => {
                     self.missing.retain(|&child| child != from);
                     if self.merged.merge(&contents).is_none() {
-                        let fault =
-                            Fault::new(FaultKind::Peer, format!("rank {from} sent an agreement that makes no sense"));
+                        let fault = Fault::new(
+                            FaultKind::Peer,
+                            format!("an agreement that rank {from} sent cannot be decoded"),
+                        );
                         self.merged.add_faults(1, [(from, fault.hint("run the same version on all ranks"))]);
                     }
                 }
@@ -485,7 +487,7 @@ const ARGUMENTS_HINT: &str = "give the same arguments on every rank, but for the
 
 fn decision(contents: &[u8]) -> Result<Agreed, Fault> {
     let mut r = Reader::new(contents);
-    let broken = || Fault::new(FaultKind::Peer, "rank 0 sent a decision that makes no sense");
+    let broken = || Fault::new(FaultKind::Peer, "a decision that rank 0 sent cannot be decoded");
     match (r.tag(), r.bytes()) {
         (Some(1), Some(payload)) => {
             let votes = Votes::hear(&mut r).ok_or_else(broken)?;

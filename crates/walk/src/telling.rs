@@ -54,7 +54,7 @@ impl Telling {
         let mut all: Vec<(u32, Told)> = self.own.into_iter().collect();
         for (from, bytes) in party.inbox.take_told(self.call) {
             let told = from_bytes(&bytes).ok_or_else(|| {
-                Fault::new(FaultKind::Peer, format!("rank {from} told of pieces in a way that makes no sense"))
+                Fault::new(FaultKind::Peer, format!("what rank {from} told of pieces cannot be decoded"))
             })?;
             all.push((from, told));
         }

@@ -1,10 +1,11 @@
 //! New variables in a file that is being made, and more records.
 
 use super::attribute::Attribute;
+use super::names::FILL_VALUE;
 use super::names::check_name;
 use super::policy::{PAGE_BYTES, ROOM_BYTES, ROOM_BYTES_MAX, ROOM_PART};
 use super::types::{Type, Version};
-use super::{Dimension, FILL_VALUE, NetcdfHeader, Variable, padded};
+use super::{Dimension, NetcdfHeader, Variable, padded};
 use crate::attribute::{Attributes, shown};
 use crate::error::{Context, Error, excerpt};
 use hyperslab_layout::{Kind, tuple};

@@ -1,7 +1,6 @@
 //! Attributes: a name, and one or more values of one type.
 
-use super::FILL_VALUE;
-use super::names::check_name;
+use super::names::{FILL_VALUE, check_name};
 use super::types::{Type, Version};
 use crate::attribute::{
     AttributeValue, Attributes, Elements, PlainKind, Texts, ValueType, in_order, plain_values, shown, typed,

@@ -1,9 +1,10 @@
 //! Changes of what a header says of variables that are there.
 
+use super::NetcdfHeader;
 use super::attribute::Attribute;
+use super::names::FILL_VALUE;
 use super::names::check_name;
 use super::types::Version;
-use super::{FILL_VALUE, NetcdfHeader};
 use crate::attribute::AttributeEdit;
 use crate::error::{Context, Error, excerpt};
 

@@ -28,6 +28,7 @@ pub use arranging::{Arranged, Shifted};
 pub use attribute::Attribute;
 use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Stored, Strides};
+pub(crate) use names::FILL_VALUE;
 pub use names::check_name;
 pub use policy::{HEADER_BYTES_FIRST, HEADER_BYTES_MAX};
 use std::sync::Arc;
@@ -209,9 +210,6 @@ impl NetcdfHeader {
         (4, if self.version == Version::Data64 { wide.to_vec() } else { wide[4..].to_vec() })
     }
 }
-
-/// The attribute that says what elements are that nobody wrote.
-pub(crate) const FILL_VALUE: &str = "_FillValue";
 
 /// A number of bytes, and what makes it a multiple of 4.
 fn padded(bytes: u64) -> Option<u64> {

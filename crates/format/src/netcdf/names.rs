@@ -3,6 +3,9 @@
 use super::policy::NAME_BYTES_MAX;
 use crate::error::{Context, Error, excerpt};
 
+/// The attribute that says what elements are that nobody wrote.
+pub(crate) const FILL_VALUE: &str = "_FillValue";
+
 /// Refuses a name that other tools would not read: it begins with a letter, a digit or `_`, or any character beyond ASCII, has no
 /// `/` and no control character, and does not end with a blank.
 ///

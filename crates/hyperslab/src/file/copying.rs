@@ -5,9 +5,9 @@ use super::File;
 use super::form::{FileSize, Form};
 use super::phase::FilePhase;
 use super::policy::COPY_BYTES;
+use crate::array_write::ArrayWrite;
 use crate::error::Error;
 use crate::options::WriteOptions;
-use crate::zarr::ArrayWrite;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
 

@@ -3,7 +3,7 @@
 use super::policy::{LOOKS_MAX, NPY_HEADER_MAX};
 use super::twice::Making;
 use crate::error::format_fault;
-use crate::zarr::Mode;
+use crate::mode::Mode;
 use hyperslab_collective::attempts::{
     Attempts, Found, Home, Whose, complete, drop_idle_marker, recover, was_left_torn,
 };
@@ -69,7 +69,7 @@ impl Opened {
 impl Heard {
     pub(super) fn of(names: &dyn Names, told: &[u8]) -> Result<Heard, Fault> {
         let mut r = Reader::new(told);
-        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a file in a way that makes no sense");
+        let broken = || Fault::new(FaultKind::Peer, "what rank 0 told of a file cannot be decoded");
         let (Some(directory), Some(name), Some(hidden)) = (r.text(), r.text(), r.text()) else { return Err(broken()) };
         let header = r.bytes().ok_or_else(broken)?.to_vec();
         let root = r.bytes().and_then(Root::decode).and_then(|mut roots| roots.pop()).ok_or_else(broken)?;

@@ -2,8 +2,8 @@
 
 use super::disk::SeenFile;
 use super::edit::Edit;
+use crate::array_write::ArrayWrite;
 use crate::options::WriteOptions;
-use crate::zarr::ArrayWrite;
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::netcdf::Arranged;
 use hyperslab_format::raw::Order;

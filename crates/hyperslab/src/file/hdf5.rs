@@ -22,11 +22,12 @@ use super::form::{
     ChangeFile, Described, FileArray, FileEnd, FileSize, Form, Lasting, ListStored, LookAt, Lookup, NewPlaces, Unread,
 };
 use super::{File, OwnLock};
+use crate::array_write::ArrayWrite;
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
+use crate::mode::Mode;
 use crate::options::{FileLocking, OpenOptions, WriteOptions};
 use crate::said::{self, truth};
-use crate::zarr::{ArrayWrite, Mode};
 use by_path::above;
 use chunks::{is_all_written, new_chunks};
 pub use contents::Hdf5Options;

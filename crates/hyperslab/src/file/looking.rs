@@ -118,7 +118,7 @@ impl File {
         match self.numbers(names) {
             Ok(numbers) => Ok(numbers.into_iter().map(|number| info(&*self.inside().form, number)).collect()),
             Err(fault) => {
-                let what = format!("{doing} of {} of '{}'", crate::zarr::listed(names), self.path().display());
+                let what = format!("{doing} of {} of '{}'", crate::array_write::listed(names), self.path().display());
                 Err(self.comm.attend_with(&what, fault))
             }
         }
@@ -229,6 +229,6 @@ pub(super) fn missing(form: &dyn Form, path: &Path, name: &str, all: &[&str]) ->
     if let Some(fault) = unread(form, path, name) {
         return fault;
     }
-    let text = format!("'{}' has no array '{name}', only {}", path.display(), crate::zarr::listed(all));
+    let text = format!("'{}' has no array '{name}', only {}", path.display(), crate::array_write::listed(all));
     Fault::new(FaultKind::NotFound, text)
 }

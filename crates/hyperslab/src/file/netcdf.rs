@@ -5,11 +5,12 @@ use super::edit::Edit;
 use super::form::{Described, FileArray, FileSize, Form, Lasting, LookAt, NumbersByName};
 use super::hdf5::LockedFor;
 use super::{File, OwnLock};
+use crate::array_write::ArrayWrite;
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
+use crate::mode::Mode;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::said;
-use crate::zarr::{ArrayWrite, Mode};
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::SIGNATURE;
 use hyperslab_format::netcdf::{

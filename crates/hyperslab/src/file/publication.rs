@@ -16,7 +16,7 @@ use super::putting::Putting;
 use super::{Contained, File, disk, unseen};
 use crate::course::{End, Publish};
 use crate::error::Error;
-use crate::zarr::Mode;
+use crate::mode::Mode;
 use hyperslab_collective::attempts::ReplacedFile;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Root};

@@ -3,11 +3,11 @@
 use super::File;
 use super::disk::follow_disk;
 use super::form::TouchedPart;
+use crate::array_write::{each_holding, into_each, named, requests};
 use crate::error::Error;
 use crate::options::ReadOptions;
 use crate::said::quoted;
 use crate::selection::Sections;
-use crate::zarr::{each_holding, into_each, named, requests};
 use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Each, LocalArray, Ownership, Report, Target,
 };
@@ -65,7 +65,7 @@ impl File {
         let holdings = each_holding(holding, holdings, names.len());
         // The calls before this one may have found how ranks hold arrays.
         self.await_calls();
-        let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
+        let what = format!("read of {} from '{}'", crate::array_write::listed(names), self.path().display());
         let path = self.path();
         let compared = Compared::of(("read", path.clone(), strategy), move || {
             let asked = ("strategy".into(), named(strategy));

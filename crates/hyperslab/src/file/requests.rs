@@ -1,16 +1,18 @@
 //! Reading and writing arrays of a file without waiting for it.
 
-use super::{File, Mode};
+use super::File;
 use crate::alone::listed::WantedElements;
 use crate::alone::resting::{FindChunks, Resting};
 use crate::alone::sight::{Sight, WantedSection};
+use crate::array_write::{ArrayWrite, completed, staging};
 use crate::comm::Comm;
 use crate::error::Error;
+use crate::mode::Mode;
 use crate::options::{ReadOptions, WriteOptions};
+use crate::queued::{Destination, QueuedWrite, said};
 use crate::request::{Request, Room, stage};
 use crate::selection::Sections;
 use crate::unready::Unready;
-use crate::zarr::{ArrayWrite, Destination, QueuedWrite, completed, said, staging};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_layout::Section;
 use hyperslab_plan::{Preference, Strategy};

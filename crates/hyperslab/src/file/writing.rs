@@ -4,11 +4,12 @@ use super::form::FileSize;
 use super::phase::FilePhase;
 use super::putting::Putting;
 use super::{Contained, File, FileArray};
+use crate::array_write::{ArrayWrite, completed, named, write_requests};
 use crate::error::Error;
+use crate::mode::Mode;
 use crate::options::WriteOptions;
 use crate::said::quoted;
 use crate::selection::Sections;
-use crate::zarr::{ArrayWrite, Mode, completed, named, write_requests};
 use hyperslab_collective::{Arguments, Compared, LocalArray, Ownership, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Triplet, tuple};
 use hyperslab_pack::Memory;
@@ -230,7 +231,7 @@ impl File {
         prepare: impl FnOnce(Vec<ArrayWrite>) -> Result<Prepared, Fault>,
     ) -> Result<Report, Error> {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-        let what = format!("{verb} of {} to '{}'", crate::zarr::listed(&names), self.path().display());
+        let what = format!("{verb} of {} to '{}'", crate::array_write::listed(&names), self.path().display());
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
         // The calls before this one decide where it may begin.
         let now = self.gone_so_far();

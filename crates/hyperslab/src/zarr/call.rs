@@ -1,5 +1,6 @@
 //! Reading and writing arrays of a group.
 
+use super::Store;
 use super::appending::Appending;
 use super::known::check_relied;
 use super::nodes::{StoredNode, check_there, place, read_array};
@@ -7,17 +8,18 @@ use super::shapes::separator;
 use super::shards::new_array;
 use super::stored::stored_to_read;
 use super::writing::Writing;
-use super::{ArrayWrite, Store};
+use crate::array_write::{
+    ArrayWrite, completed, each_holding, into_each, listed, named, requests, undistributed, write_requests,
+};
 use crate::error::{Error, format_fault};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, Whereabouts, decided};
-use crate::said::{NOT_GIVEN, quoted};
-use crate::selection::Sections;
+use crate::said::quoted;
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
-    Arguments, ArrayRequest, Compared, Decision, Done, Each, Fields, LocalArray, Ownership, Report, Selected, Target,
-    check_cast, natural_chunks,
+    Arguments, ArrayRequest, Compared, Decision, Done, Each, Fields, LocalArray, Report, Selected, Target, check_cast,
+    natural_chunks,
 };
 use hyperslab_format::zarr::{ArrayMetadata, NodeType, attributes_to_json, fill_from_json};
 use hyperslab_layout::Stored;
@@ -371,11 +373,6 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is asked for, for people.
-pub(crate) fn named(strategy: Option<Strategy>) -> String {
-    strategy.map_or(NOT_GIVEN.into(), quoted)
-}
-
 /// Refuses a new array whose stored type this rank should tell, and does not know.
 fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Result<(), Fault> {
     if known || element.is_some() || rank > 0 {
@@ -386,103 +383,4 @@ fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Re
         format!("this rank holds no piece of '{name}', so the type of its elements is unknown"),
     )
     .hint("give dtype= on all ranks"))
-}
-
-impl ArrayWrite {
-    /// What is asked of all of a stored array.
-    fn request(&self) -> ArrayRequest {
-        ArrayRequest {
-            name: self.name.clone(),
-            selected: Selected::Whole,
-            holding: self.holding.clone(),
-            memory: self.arrays.iter().map(|array| array.element).collect(),
-        }
-    }
-}
-
-/// What is asked of all of stored arrays, or of sections.
-pub(crate) fn write_requests(asks: &[ArrayWrite], sections: &Sections) -> Vec<ArrayRequest> {
-    let selected = |number| sections.of(number).cloned().map_or(Selected::Whole, Selected::Section);
-    asks.iter().enumerate().map(|(number, ask)| ArrayRequest { selected: selected(number), ..ask.request() }).collect()
-}
-
-/// That nobody says who holds what of these arrays.
-fn undistributed(ranks: u32, names: &[&str]) -> Fault {
-    let text = format!("{ranks} ranks write together, but no distribution says who holds what of {}", listed(names));
-    Fault::new(FaultKind::Invalid, text)
-        .hint("give hyperslab.Distribution.block(shape, comm.size), or Distribution.replicated(...)")
-}
-
-/// What is asked with the distributions that hold where none is given: all of an array on the one rank that there is. And
-/// what is wrong, if there are several.
-pub(crate) fn completed(mut asks: Vec<ArrayWrite>, ranks: u32) -> (Vec<ArrayWrite>, Option<Fault>) {
-    let without = || asks.iter().filter(|ask| ask.holding.is_none()).map(|ask| &*ask.name);
-    if ranks > 1 && without().next().is_some() {
-        let fault = undistributed(ranks, &without().collect::<Vec<_>>());
-        return (asks, Some(fault));
-    }
-    for ask in asks.iter_mut().filter(|ask| ask.holding.is_none()) {
-        let shape = ask.arrays.first().map(|array| array.shape.clone()).unwrap_or_default();
-        match Ownership::replicated(&shape, ranks) {
-            Ok(holding) => ask.holding = Some(Arc::new(holding)),
-            Err(fault) => return (asks, Some(fault)),
-        }
-    }
-    (asks, None)
-}
-
-/// How ranks hold each of so many arrays: all alike, or as is said of each.
-pub(crate) fn each_holding(
-    all: Option<Arc<Ownership>>,
-    mut each: Vec<Option<Arc<Ownership>>>,
-    arrays: usize,
-) -> Vec<Option<Arc<Ownership>>> {
-    if each.is_empty() {
-        return vec![all; arrays];
-    }
-    each.resize(arrays, None);
-    each
-}
-
-/// Arrays to read into, array by array, of which a rank holds one, or one for each of its boxes; and what is wrong with their
-/// number.
-pub(crate) fn into_each(
-    into: Option<Vec<LocalArray>>,
-    holdings: &[Option<Arc<Ownership>>],
-) -> (Option<Vec<Vec<LocalArray>>>, Option<Fault>) {
-    let Some(into) = into else { return (None, None) };
-    let parts = holdings.iter().map(|holding| holding.as_ref().map_or(1, |holding| holding.arrays()));
-    let wanted: usize = parts.clone().sum();
-    if into.len() != wanted {
-        let text = format!("{wanted} arrays are read into {}", into.len());
-        return (
-            None,
-            Some(Fault::new(FaultKind::Invalid, text).hint("give one array for each that is read, or each box")),
-        );
-    }
-    let mut into = into.into_iter();
-    (Some(parts.map(|count| into.by_ref().take(count).collect()).collect()), None)
-}
-
-/// What is asked of arrays that are held so, and read into these.
-pub(crate) fn requests(
-    names: &[&str],
-    holdings: &[Option<Arc<Ownership>>],
-    sections: &Sections,
-    locals: Option<&[Vec<LocalArray>]>,
-) -> Vec<ArrayRequest> {
-    let request = |(number, (name, holding)): (usize, (&&str, &Option<Arc<Ownership>>))| ArrayRequest {
-        name: (*name).to_string(),
-        selected: sections.of(number).cloned().map_or(Selected::Whole, Selected::Section),
-        holding: holding.clone(),
-        memory: locals.map_or(Vec::new(), |locals| locals[number].iter().map(|array| array.element).collect()),
-    };
-    names.iter().zip(holdings).enumerate().map(request).collect()
-}
-
-/// Names as a list for messages.
-pub(crate) fn listed(names: &[&str]) -> String {
-    let shown: Vec<String> = names.iter().take(6).map(|name| format!("'{name}'")).collect();
-    let more = names.len() - shown.len();
-    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }

@@ -3,7 +3,8 @@
 use super::consolidating::drop_consolidated;
 use super::editing::stored_attributes;
 use super::nodes::{ROOT, check_path, kind_of};
-use super::{ArrayWrite, METADATA_KEY, Store};
+use super::{METADATA_KEY, Store};
+use crate::array_write::ArrayWrite;
 use crate::error::Error;
 use crate::said::{self, quoted, truth};
 use hyperslab_format::attribute::{AttributeEdit, Attributes};

@@ -1,9 +1,9 @@
 //! Opening a store: what rank 0 finds and makes, and what it tells of that.
 
-use super::Mode;
 use super::nodes::{ROOT, is_shown, kind_of, place, read_node};
 use crate::error::format_fault;
 use crate::listing;
+use crate::mode::Mode;
 use hyperslab_collective::attempts::is_token;
 use hyperslab_collective::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, recover, was_left_torn};
 use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type, v2};
@@ -69,7 +69,7 @@ pub(super) fn hear_nodes(r: &mut Reader) -> Result<Vec<listing::Found>, Fault> {
         let (name, kind) = (r.text()?, r.number()?);
         Some((name, [None, Some(NodeType::Array), Some(NodeType::Group)].get(kind as usize).copied().flatten()))
     };
-    let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a group in a way that makes no sense");
+    let broken = || Fault::new(FaultKind::Peer, "what rank 0 told of a group cannot be decoded");
     let count = r.number().ok_or_else(broken)?;
     (0..count).map(|_| node(r).ok_or_else(broken)).collect()
 }
@@ -88,7 +88,7 @@ impl Opened {
 impl Heard {
     pub(super) fn of(names: &dyn Names, told: &[u8]) -> Result<Heard, Fault> {
         let mut r = Reader::new(told);
-        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a store in a way that makes no sense");
+        let broken = || Fault::new(FaultKind::Peer, "what rank 0 told of a store cannot be decoded");
         let (Some(home), Some(base), Some(opening)) = (r.text(), r.text(), r.number()) else { return Err(broken()) };
         let metadata = r.bytes().ok_or_else(broken)?;
         let attributes = GroupMetadata::parse(metadata, METADATA_KEY).map_err(format_fault)?.attributes;

@@ -1,20 +1,20 @@
 //! Reading and writing arrays of a group without waiting for it.
 
-use super::call::completed;
 use super::known::Known;
 use super::nodes::{place, read_array};
-use super::queued::{Destination, QueuedWrite, said};
 use super::stored::stored_to_read;
-use super::{ArrayInfo, ArrayWrite, Store};
+use super::{ArrayInfo, Store};
 use crate::alone::listed::WantedElements;
 use crate::alone::sight::{Sight, WantedSection};
+use crate::array_write::{ArrayWrite, completed, staging};
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::listing::{Coming, Writes};
 use crate::options::{ReadOptions, WriteOptions};
+use crate::queued::{Destination, QueuedWrite, said};
 use crate::request::{Request, Room, stage};
 use crate::unready::Unready;
-use hyperslab_collective::{LocalArray, Ownership, Report};
+use hyperslab_collective::{LocalArray, Report};
 use hyperslab_format::zarr::{METADATA_KEY, v2};
 use hyperslab_layout::Section;
 use hyperslab_plan::Preference;
@@ -28,11 +28,6 @@ fn writes(asks: &[ArrayWrite], new: &WriteOptions) -> Writes {
         made => made.ok().map(|metadata| Coming::Known(Box::new(metadata))),
     };
     asks.iter().enumerate().map(|(number, ask)| (ask.name.clone(), makes(number, ask))).collect()
-}
-
-/// What copies are made of.
-pub(crate) fn staging(asks: &mut [ArrayWrite]) -> impl Iterator<Item = (&str, &mut Vec<LocalArray>, &Ownership)> {
-    asks.iter_mut().filter_map(|ask| Some((ask.name.as_str(), &mut ask.arrays, ask.holding.as_deref()?)))
 }
 
 impl Destination for Store {

@@ -6,7 +6,8 @@
 use super::editing::Editing;
 use super::nodes::has_texts;
 use super::writing::is_outside;
-use super::{ArrayWrite, METADATA_KEY, Store};
+use super::{METADATA_KEY, Store};
+use crate::array_write::ArrayWrite;
 use crate::error::{Error, format_fault};
 use crate::options::WriteOptions;
 use hyperslab_collective::LocalArray;

@@ -75,7 +75,7 @@ impl Store {
         })?;
         let hidden = Reader::new(&told).text();
         let hidden =
-            hidden.ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of a step in a way that makes no sense"))?;
+            hidden.ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of a step cannot be decoded"))?;
         let group = Store {
             target: new_target(),
             held: 0,

@@ -1,7 +1,7 @@
 //! A death at any moment leaves the old or the new, where names cannot be exchanged.
 
-use super::Mode;
 use super::opening::{How, open_root};
+use crate::mode::Mode;
 use hyperslab_collective::attempts::{Entry, New};
 use hyperslab_format::zarr::METADATA_KEY;
 use hyperslab_world::wrappers::FailingNames;

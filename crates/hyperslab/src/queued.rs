@@ -1,7 +1,7 @@
 //! Writes that wait in the line. Where several small ones wait on all ranks, one behind another, they become one call: as
 //! much as that saves of each call's own cost, nobody sees another difference. If it fails, each is carried out by itself.
 
-use super::{ArrayWrite, listed};
+use crate::array_write::{ArrayWrite, listed};
 use crate::arrays::Arrays;
 use crate::comm::Comm;
 use crate::error::Error;
