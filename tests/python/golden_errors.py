@@ -385,8 +385,8 @@ def hdf5_files(folder: Path) -> Iterator[Case]:
     yield "resize a group", lambda: file.resize("fields", (4, 4))
     yield "an attribute that is a mapping", lambda: file.attrs.update(a={"b": 1})
     yield "an attribute of a name that HDF5 keeps", lambda: file["grows"].attrs.update(CLASS="a")
-    yield "a new array in a netCDF-4 file", lambda: netcdf.write("new", RHO)
-    yield "a step in a netCDF-4 file", lambda: netcdf.step("a")
+    other = {"dimension_names": ("y", "x")}
+    yield "an array of another length in a netCDF-4 file", lambda: netcdf.write("fields/new", RHO[:, :2], **other)
     yield "delete from a netCDF-4 file", lambda: netcdf.delete("fields/rho")
 
     def new(write: Callable[[Any], Any], **options: Any) -> Any:
