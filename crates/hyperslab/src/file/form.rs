@@ -53,6 +53,8 @@ pub(super) struct TouchedPart<'a> {
     pub(super) section: Option<&'a Section>,
     /// Where it is written, from which byte on there is room for units that have no place yet \[B\].
     pub(super) room: Option<u64>,
+    /// Whether readers are told then how long the array is.
+    pub(super) lengthens: bool,
 }
 
 /// Looks up where the units lie that a call touches, in this directory and file.
@@ -308,7 +310,7 @@ pub(crate) trait Form: Debug + Send {
     fn edited(&self, _edit: &Edit) -> Result<Option<Box<dyn Form>>, Fault> {
         Ok(None)
     }
-    /// Whether elements that nobody writes are fill values only where these are written.
+    /// Whether elements that no rank writes are fill values only where these are written.
     fn fills_by_writing(&self) -> bool {
         false
     }

@@ -319,7 +319,7 @@ impl Target for Putting {
         // Behind its end may lie what ranks of a program that died still write.
         let length = if self.file.is_new() { None } else { directory.length(name) };
         let room = self.end.max(length.unwrap_or(0));
-        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, Some(room))
+        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, (Some(room), self.lengthens))
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {

@@ -28,7 +28,7 @@ struct Reading {
 impl Target for Reading {
     fn look(&mut self, _laid: Each<'_>) -> Result<Vec<Stored>, Fault> {
         self.file.attempts.check_still_there()?;
-        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, None)
+        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, (None, false))
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
@@ -124,20 +124,20 @@ impl File {
     }
 
     /// How arrays are stored, with where the units lie that are read, or written: then those that have no place get room from
-    /// this byte on.
+    /// this byte on; and whether readers are told then how long arrays are.
     pub(super) fn located(
         &self,
         stored: Vec<Stored>,
         numbers: &[usize],
         sections: &Sections,
-        room: Option<u64>,
+        (room, lengthens): (Option<u64>, bool),
     ) -> Result<Vec<Stored>, Fault> {
         let lookups: Vec<_> = numbers.iter().map(|number| self.inside().form.lookup(*number)).collect();
         let name = self.object().into();
         let each = stored.into_iter().zip(lookups).enumerate();
         let found = each.map(|(at, (stored, lookup))| match lookup {
             Some(lookup) => {
-                let touched = TouchedPart { section: sections.of(at), room };
+                let touched = TouchedPart { section: sections.of(at), room, lengthens };
                 lookup(stored, touched, (&*self.directory, &name))
             }
             None => Ok(stored),

@@ -94,7 +94,7 @@ impl File {
         let sections = Sections::Same(section.clone());
         let find = |sight: &Sight| {
             let number = self.numbers(&[name]).ok()?;
-            self.located(vec![sight.stored.clone()], &number, &sections, None).ok()?.pop()
+            self.located(vec![sight.stored.clone()], &number, &sections, (None, false)).ok()?.pop()
         };
         read(&self.alone.resting, &WantedSection { names: &*self.directory, shape, section, into, hands }, &find)
     }

@@ -77,7 +77,7 @@ impl Hdf5Array {
     pub(super) fn located(
         &self,
         stored: Stored,
-        TouchedPart { section, room }: TouchedPart,
+        TouchedPart { section, room, lengthens }: TouchedPart,
         (directory, name): (&dyn Names, &Arc<str>),
     ) -> Result<Stored, Fault> {
         if matches!(self.place, ElementsAt::Named | ElementsAt::InHeader) {
@@ -92,6 +92,8 @@ impl Hdf5Array {
             let text = format!("a call {doing} at most {CHUNKS_MAX} chunks of an HDF5 dataset, and '{name}' has more");
             Fault::new(FaultKind::Unsupported, text).hint("take it in sections")
         };
+        // Whether the dataset gets longer, which nothing but another index would tell.
+        let mut is_longer = false;
         let table = match &self.place {
             // Nothing is there yet, however much that is.
             ElementsAt::InRoom { places, .. } if places.is_empty() => Table::of(name.clone(), Vec::new()),
@@ -103,12 +105,14 @@ impl Hdf5Array {
                 // Of those that are read, only as many count as are stored.
                 let dataset = (*header, &*self.array.name);
                 let found = found((&self.array.shape, chunk), (dataset, &filters), &ranges, (directory, name))?;
-                found.ok_or_else(too_many)?
+                let (table, own) = found.ok_or_else(too_many)?;
+                is_longer = !lengthens && reaches_beyond(&own, &self.array.shape, section);
+                table
             }
             _ => return Ok(stored),
         };
         let Some(from) = room else { return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored }) };
-        if filters.is_plain() && count.is_some_and(|count| count == table.chunks().len() as u64) {
+        if !is_longer && filters.is_plain() && count.is_some_and(|count| count == table.chunks().len() as u64) {
             return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored });
         }
         if let ElementsAt::Chunked { header, .. } = &self.place {
@@ -120,26 +124,28 @@ impl Hdf5Array {
     }
 }
 
-/// Chunks of a file that exists, by their numbers in an array of this shape and these chunks; nothing where there are too many.
+/// Chunks of a file that exists, by their numbers in an array of this shape and these chunks, and the dataset's own shape; nothing
+/// where there are too many.
 fn found(
     (shape, chunk): (&[u64], &[u64]),
     (at, filters): ((Option<u64>, &str), &Pipeline),
     ranges: &[Range<u64>],
     (directory, name): (&dyn Names, &Arc<str>),
-) -> Result<Option<Table>, Fault> {
+) -> Result<Option<(Table, Vec<u64>)>, Fault> {
     let length = directory.length(name).unwrap_or(0);
     let source = Bytes::of(directory, name, length);
     let look = || -> Result<_, hyperslab_format::Error> {
         let file = Hdf5File::open(&source, &directory.full(name))?;
         let dataset = file.dataset_named(&source, at)?;
         // A variable of netCDF-4 may be shorter in the file than its dimensions are.
-        let own = self::grid(dataset.shape.as_deref().unwrap_or_default(), chunk);
+        let shape = dataset.shape.clone().unwrap_or_default();
+        let own = self::grid(&shape, chunk);
         let within = |(range, own): (&Range<u64>, &u64)| range.start.min(*own)..range.end.min(*own);
         let ranges: Vec<_> = ranges.iter().zip(&own).map(within).collect();
-        file.chunks_at_most(&source, &dataset, &ranges, CHUNKS_MAX as usize)
+        Ok((file.chunks_at_most(&source, &dataset, &ranges, CHUNKS_MAX as usize)?, shape))
     };
     let (grid, mut others) = (grid(shape, chunk), BTreeMap::new());
-    let Some(chunks) = look().map_err(format_fault)? else { return Ok(None) };
+    let (Some(chunks), own) = look().map_err(format_fault)? else { return Ok(None) };
     let found = chunks.into_iter().map(|found| {
         let (number, own) = (ravel(&within(found.coordinates, grid.len()), &grid), filters.without(found.lacks));
         if own != *filters {
@@ -148,7 +154,7 @@ fn found(
         Address { number, offset: found.at, bytes: if filters.is_plain() { 0 } else { found.bytes } }
     });
     let chunks = found.collect();
-    Ok(Some(Table::of(name.clone(), chunks).with_others(others)))
+    Ok(Some((Table::of(name.clone(), chunks).with_others(others), own)))
 }
 
 /// Coordinates in a grid of so many dimensions, which has one chunk along each that the dataset itself does not have.
@@ -234,6 +240,13 @@ fn touched(shape: &[u64], chunk: &[u64], section: Option<&Section>) -> Vec<Range
     let dims = section.unwrap_or(&whole).dims.iter().zip(chunk);
     dims.map(|(triplet, chunk)| triplet.set().hull().map_or(0..0, |(low, high)| low / chunk..(high - 1) / chunk + 1))
         .collect()
+}
+
+/// Whether a section of an array of this shape has elements behind the end of its dataset, whose own shape this is.
+fn reaches_beyond(own: &[u64], shape: &[u64], section: Option<&Section>) -> bool {
+    let whole = Section::whole(shape);
+    let dims = section.unwrap_or(&whole).dims.iter().zip(own);
+    dims.into_iter().any(|(triplet, own)| triplet.set().hull().is_some_and(|(_, high)| high > *own))
 }
 
 /// Places of chunks as indexes have them.
