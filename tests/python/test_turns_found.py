@@ -54,3 +54,60 @@ def test_rows_behind_the_end_of_a_dataset_are_seen_by_others(first: int, ranks: 
         assert file["short"][...].tolist()[: first + 2] == expected.tolist()[: first + 2]
     with hs.open(path) as file:
         assert file.read("short").tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_attributes_of_a_variable_that_is_called_like_a_dimension(ranks: int, tmp_path: Path) -> None:
+    """In the file it has a name with a prefix; the attribute went to the dimension, where no reader shows it."""
+    path = tmp_path / "a.nc"
+    with netCDF4.Dataset(path, "w") as data:
+        data.createDimension("t", 3)
+        data.createDimension("z", 2)
+        data.createGroup("g")
+        for group in (data, data["g"]):
+            group.createVariable("t", "i8", ("z",))[:] = [1, 2]
+
+    def change(file: Any, comm: hs.ThreadComm) -> None:
+        for name in ("t", "g/t"):
+            file[name].attrs.update(units="s", scale=np.float32(0.5))
+            file.write(name, *replicated(np.array([7]), comm), section=slice(1, 2))
+
+    on_ranks(ranks, path, change)
+    with netCDF4.Dataset(path) as data, hs.open(path) as file:
+        for name in ("t", "g/t"):
+            assert data[name].__dict__ == {"units": "s", "scale": np.float32(0.5)} == dict(file[name].attrs)
+            assert data[name][:].tolist() == [1, 7] == file.read(name).tolist()
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_objects_are_read_and_changed_through_soft_links(ranks: int, tmp_path: Path) -> None:
+    """Elements in headers were not found, and attributes and new members were refused."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as data:
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_layout(h5py.h5d.COMPACT)
+        data.create_dataset("small", data=np.arange(3), dcpl=properties)
+        data["far/there"] = h5py.SoftLink("/small")
+        data["far/group"] = h5py.SoftLink("../far")  # HDF5 knows no way up: it leads nowhere
+        data["beside"], data["twice"] = h5py.SoftLink("far"), h5py.SoftLink("beside/there")
+        data["round"], data["about"] = h5py.SoftLink("about"), h5py.SoftLink("round")
+
+    def change(file: Any, comm: hs.ThreadComm) -> None:
+        for name in ("small", "far/there", "twice"):
+            assert file.read(name).tolist() == [0, 1, 2]
+        file["twice"].attrs["units"] = "m"
+        file.group("beside").attrs["near"] = True
+        file.write("beside/new", *replicated(np.arange(4), comm))
+        with pytest.raises(hs.UnsupportedError, match=r"expected a hard link 'twice', found a soft link(.|\n)*hint:"):
+            file.rename("twice", "thrice")
+        file.delete("far/there")
+        with pytest.raises(hs.UnsupportedError, match="found a soft link to '/about', where nothing is"):
+            file["round"].attrs["units"] = "m"
+
+    on_ranks(ranks, path, change)
+    with h5py.File(path) as data:
+        assert data["small"].attrs["units"] == "m"
+        assert data["far"].attrs["near"]
+        assert data["far/new"][...].tolist() == [0, 1, 2, 3]
+        assert sorted(data["far"]) == ["group", "new"]
+        assert data.get("twice", getlink=True).path == "beside/there"

@@ -103,6 +103,10 @@ impl<'a> Hdf5Edit<'a> {
                     {
                         left.push((inner, format!("{path}{name}/"), members));
                     }
+                    (Some(LinkTarget::Soft(_)), NewMember::Group(members)) => {
+                        let inside = format!("{path}{name}/");
+                        left.push((self.object(&inside)?, inside, members));
+                    }
                     _ => {
                         let expected = format!("a name for '{path}{name}' that is free");
                         return Err(self.context().invalid(expected, "something of this name in the file"));
@@ -150,6 +154,12 @@ impl<'a> Hdf5Edit<'a> {
     /// When there is none, or the path is taken.
     pub fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
         let at = self.object(from)?;
+        let (above, name) = from.rsplit_once('/').unwrap_or(("", from));
+        let draft = self.draft(self.object(above)?)?;
+        if !matches!(self.drafts[draft].member(self.file, self.source, name)?, Some(LinkTarget::Object(_))) {
+            let error = self.context().unsupported(format!("a hard link '{from}'"), "a soft link");
+            return Err(error.with_hint("rename what it leads to, or make another link with h5py"));
+        }
         let (above, name) = to.rsplit_once('/').unwrap_or(("", to));
         let draft = self.draft(self.object(above)?)?;
         if self.drafts[draft].kind() != Some(ObjectKind::Group) {

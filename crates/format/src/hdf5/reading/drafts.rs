@@ -14,8 +14,8 @@ use super::superblock::Hdf5File;
 use crate::error::{Context, Error};
 use crate::hdf5::content::{Dataset, Link, LinkTarget, MetadataSource, NOWHERE};
 use crate::hdf5::lookup3::checked;
-use crate::hdf5::policy::NOTHING_BYTES_MAX;
-use crate::hdf5::writing::{GROUP_INFO_BODY, MESSAGE_BYTES_MAX, link, link_message};
+use crate::hdf5::policy::{NOTHING_BYTES_MAX, SOFT_LINKS_DEEP_MAX};
+use crate::hdf5::writing::{GROUP_INFO_BODY, MESSAGE_BYTES_MAX, NO_COORDINATE, link, link_message};
 
 /// A header that is being changed.
 #[derive(Debug)]
@@ -382,23 +382,47 @@ impl Hdf5File {
     ) -> Result<u64, Error> {
         let found = if at.is_some() { at } else { self.object_at(source, path)? };
         let context = Context::new("look into HDF5 file", self.name());
-        found.ok_or_else(|| context.invalid(format!("an object '{path}' that hard links lead to"), "none"))
+        found.ok_or_else(|| context.invalid(format!("an object '{path}'"), "none"))
     }
 
-    /// The object that a path leads to, by hard links.
+    /// The object that a path leads to, by hard links, and by soft ones within the file. Names are those that netCDF has: a variable
+    /// that is called like a dimension and is none has a prefix in the file.
     ///
     /// # Errors
     /// When a group on the way is damaged.
     pub fn object_at(&self, source: &dyn MetadataSource, path: &str) -> Result<Option<u64>, Error> {
-        let mut at = self.root();
-        for name in path.split('/').filter(|name| !name.is_empty()) {
+        if let Some((above, name)) = path.rsplit_once('/').or(Some(("", path)).filter(|_| !path.is_empty())) {
+            let stored = format!("{above}/{NO_COORDINATE}{name}");
+            if let Some(at) = self.object_below(source, self.root(), &stored, &mut SOFT_LINKS_DEEP_MAX.clone())? {
+                return Ok(Some(at));
+            }
+        }
+        self.object_below(source, self.root(), path, &mut SOFT_LINKS_DEEP_MAX.clone())
+    }
+
+    /// What a path leads to from a group, over at most so many soft links.
+    fn object_below(
+        &self,
+        source: &dyn MetadataSource,
+        group: u64,
+        path: &str,
+        soft_links: &mut usize,
+    ) -> Result<Option<u64>, Error> {
+        let mut at = if path.starts_with('/') { self.root() } else { group };
+        for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
             if self.kind_at(source, at)? != ObjectKind::Group {
                 return Ok(None);
             }
-            match self.member_at(source, at, name)? {
-                Some(LinkTarget::Object(inner)) => at = inner,
-                _ => return Ok(None),
-            }
+            let inner = match self.member_at(source, at, name)? {
+                Some(LinkTarget::Object(inner)) => Some(inner),
+                Some(LinkTarget::Soft(target)) if *soft_links > 0 => {
+                    *soft_links -= 1;
+                    self.object_below(source, at, &target, soft_links)?
+                }
+                _ => None,
+            };
+            let Some(inner) = inner else { return Ok(None) };
+            at = inner;
         }
         Ok(Some(at))
     }
