@@ -79,6 +79,28 @@ def test_attributes_of_a_variable_that_is_called_like_a_dimension(ranks: int, tm
             assert data[name][:].tolist() == [1, 7] == file.read(name).tolist()
 
 
+@pytest.mark.parametrize("kind", ["h5", "nc4"])
+@pytest.mark.parametrize("ranks", RANKS)
+def test_one_element_that_nobody_wrote_is_the_fill_value(ranks: int, kind: str, tmp_path: Path) -> None:
+    """An array without dimensions has no chunks that could be left out; it was 0."""
+    path = tmp_path / f"a.{kind}"
+
+    def change(file: Any, comm: hs.ThreadComm) -> None:
+        file.create_array("given", (), "f8", fill_value=3.5)
+        file.create_array("usual", (), "i4")
+        mine = comm.rank == comm.size - 1
+        file.write("written", [np.array(2.5)] * mine, hs.Boxes((), [()] * mine), fill_value=3.5, dtype="f8")
+
+    on_ranks(ranks, path, change, "w")
+    if kind == "h5":
+        on_ranks(ranks, path, lambda file, comm: file.create_array("later", (), "f4", fill_value=1.5))
+    usual = 0 if kind == "h5" else netCDF4.default_fillvals["i4"]
+    expected = {"given": 3.5, "usual": usual, "written": 2.5} | ({"later": 1.5} if kind == "h5" else {})
+    with h5py.File(path) as data, hs.open(path) as file:
+        assert {name: data[name][()] for name in data} == expected
+        assert {name: file.read(name).item() for name in file} == expected
+
+
 @pytest.mark.parametrize("ranks", RANKS)
 def test_objects_are_read_and_changed_through_soft_links(ranks: int, tmp_path: Path) -> None:
     """Elements in headers were not found, and attributes and new members were refused."""

@@ -310,8 +310,8 @@ pub(crate) trait Form: Debug + Send {
     fn edited(&self, _edit: &Edit) -> Result<Option<Box<dyn Form>>, Fault> {
         Ok(None)
     }
-    /// Whether elements that no rank writes are fill values only where these are written.
-    fn fills_by_writing(&self) -> bool {
+    /// Whether elements of a new array of this shape that no rank writes are fill values only where these are written.
+    fn fills_by_writing(&self, _shape: &[u64]) -> bool {
         false
     }
     /// Whether a file that exists gets new arrays as a copy, since what is there has to move.

@@ -279,6 +279,11 @@ impl Form for Hdf5 {
         true
     }
 
+    /// What has no dimensions has no chunks, which are what can be left out.
+    fn fills_by_writing(&self, shape: &[u64]) -> bool {
+        shape.is_empty()
+    }
+
     fn are_added(&mut self, first: usize) {
         let paths: Vec<String> = self.arrays[first..].iter().map(|held| held.array.name.clone()).collect();
         paths.iter().for_each(|path| self.note_groups(path));

@@ -348,7 +348,7 @@ impl Form for Netcdf {
         true
     }
 
-    fn fills_by_writing(&self) -> bool {
+    fn fills_by_writing(&self, _shape: &[u64]) -> bool {
         true
     }
 

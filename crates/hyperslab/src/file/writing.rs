@@ -52,7 +52,8 @@ impl File {
         }
         let hides = self.hide_again(asks, options)?;
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
-        let adds = options.section.is_whole() && self.is_new() && self.are_new(&names) == Ok(true);
+        let in_place = self.is_new() || !self.inside().form.adds_by_copy();
+        let adds = options.section.is_whole() && in_place && self.are_new(&names) == Ok(true);
         let pieces = if adds { self.in_pieces(asks) } else { Vec::new() };
         let written = match pieces.is_empty() {
             true => self.put_arrays(asks, options),
@@ -91,15 +92,14 @@ impl File {
     /// Which of these arrays ranks hold in pieces, and so perhaps not all elements of, where these get fill values only if they are
     /// written.
     fn in_pieces(&self, asks: &[ArrayWrite]) -> Vec<usize> {
-        if !self.inside().form.fills_by_writing() {
-            return Vec::new();
-        }
+        let inside = self.inside();
         let is_in_pieces = |ask: &ArrayWrite| ask.holding.as_deref().is_some_and(|holding| holding.regular().is_none());
-        (0..asks.len()).filter(|number| is_in_pieces(&asks[*number])).collect()
+        let fills = |ask: &ArrayWrite| is_in_pieces(ask) && inside.form.fills_by_writing(ask.shape());
+        (0..asks.len()).filter(|number| fills(&asks[*number])).collect()
     }
 
-    /// Writes what is new of arrays, of which ranks hold some in pieces: these get fill values first. Readers are told when all is
-    /// written.
+    /// Writes what is new of arrays, of which ranks hold some in pieces: these get fill values first. Readers are told
+    /// when all is written; but of what is new in a file that exists, which they may see in between.
     fn fill_and_put(
         &self,
         verb: &'static str,
@@ -108,6 +108,8 @@ impl File {
         prepare: impl FnOnce(Vec<ArrayWrite>) -> Result<Prepared, Fault>,
     ) -> Result<Report, Error> {
         let since = self.gone_so_far();
+        // Whether readers see them in between.
+        let mut in_sight = false;
         let before = since.0.clone();
         let mut rows = Vec::new();
         let filled = self.put(verb, asks, options, |asks| {
@@ -119,7 +121,8 @@ impl File {
                 rows.push((number, section.unwrap_or_else(|| Section::whole(ask.shape()))));
                 *ask = self.filling(&inside, number, ask.shape().to_vec())?;
             }
-            Ok(Prepared { untold: true, ..prepared })
+            in_sight = prepared.adds && !self.is_new();
+            Ok(Prepared { untold: !in_sight, ..prepared })
         })?;
         let given: Vec<ArrayWrite> = pieces.iter().map(|at| asks[*at].clone()).collect();
         let WriteOptions { casting, strategy, .. } = *options;
@@ -130,11 +133,11 @@ impl File {
                 asks,
                 numbers,
                 sections: Sections::Each(sections),
-                since: Some(since),
+                since: Some(since).filter(|_| !in_sight),
                 ..Prepared::default()
             })
         });
-        if written.as_ref().is_err_and(|error| !error.is_unsynced()) {
+        if !in_sight && written.as_ref().is_err_and(|error| !error.is_unsynced()) {
             // Also where it was refused before it began.
             self.has_put(true, before, false);
         }
