@@ -133,3 +133,18 @@ def test_objects_are_read_and_changed_through_soft_links(ranks: int, tmp_path: P
         assert data["far/new"][...].tolist() == [0, 1, 2, 3]
         assert sorted(data["far"]) == ["group", "new"]
         assert data.get("twice", getlink=True).path == "beside/there"
+
+
+@pytest.mark.parametrize("version", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"])
+def test_attributes_change_where_there_are_no_records_yet(version: Any, tmp_path: Path) -> None:
+    """The room for a longer header was taken for a stretch of negative length."""
+    path = tmp_path / "a.nc"
+    with netCDF4.Dataset(path, "w", format=version) as data:
+        data.createDimension("t", None)
+        data.createVariable("v", "i1", ("t",))
+    with hs.open(path, "r+") as file:
+        file["v"].attrs["units"] = "m"
+        file.append("v", np.arange(3, dtype="i1"))
+    with netCDF4.Dataset(path) as data:
+        assert data["v"].units == "m"
+        assert data["v"][:].tolist() == [0, 1, 2]

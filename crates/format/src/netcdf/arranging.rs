@@ -71,7 +71,8 @@ impl NetcdfHeader {
         let (records, fixed): (Vec<Shifted>, Vec<Shifted>) = all.partition(|moved| moved.to_step > 0);
         let first = old.interleaved().map(|number| old.variables[number].begin).min();
         let begin = self.variables.iter().map(|variable| variable.begin).min().unwrap_or(0);
-        let data = (begin, self.padded_end());
+        // Without records, all may end in front of where these begin.
+        let data = (begin, self.padded_end().max(begin));
         Some(Arranged { data, fixed, records, interleaved: (first.unwrap_or(0), before) })
     }
 }
@@ -113,6 +114,26 @@ mod tests {
             }
         }
         bytes
+    }
+
+    #[test]
+    fn records_that_are_not_there_yet_take_no_room() {
+        let attributes = Attributes::new();
+        let mut header = NetcdfHeader::new(Version::Classic, Vec::new());
+        let names = ["t", "x"].map(|name| Some(name.to_string()));
+        let new = NewVariable {
+            name: "v",
+            shape: &[0, 5],
+            kind: Kind::Int8,
+            dimension_names: Some(&names),
+            attributes: &attributes,
+            fill: None,
+        };
+        header.add(&[new], Some("t"), None).unwrap();
+        header.arranged = 0;
+        let (begin, end) = header.arrange().unwrap().data;
+        assert!(begin > header.to_bytes().len() as u64, "there is room for a longer header");
+        assert_eq!(begin, end);
     }
 
     #[test]
