@@ -148,3 +148,15 @@ def test_attributes_change_where_there_are_no_records_yet(version: Any, tmp_path
     with netCDF4.Dataset(path) as data:
         assert data["v"].units == "m"
         assert data["v"][:].tolist() == [0, 1, 2]
+
+
+def test_the_mark_of_the_classic_model_is_no_attribute(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    with netCDF4.Dataset(path, "w", format="NETCDF4_CLASSIC") as data:
+        data.title = "a run"
+    with hs.open(path, "r+") as file:
+        assert dict(file.attrs) == {"title": "a run"}
+        file.attrs.replace({"title": "another"})
+    with netCDF4.Dataset(path) as data:
+        assert data.data_model == "NETCDF4_CLASSIC"
+        assert data.__dict__ == {"title": "another"}
