@@ -160,3 +160,26 @@ def test_the_mark_of_the_classic_model_is_no_attribute(tmp_path: Path) -> None:
     with netCDF4.Dataset(path) as data:
         assert data.data_model == "NETCDF4_CLASSIC"
         assert data.__dict__ == {"title": "another"}
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_chunks_of_a_new_array_keep_their_places_when_it_gets_wider(ranks: int, tmp_path: Path) -> None:
+    """They are counted along the last dimensions first; with more there, each was taken for another."""
+    values = np.arange(3.0 * 5 * 4).reshape(3, 5, 4)
+
+    def change(file: Any, comm: hs.ThreadComm) -> None:
+        options: Any = {"chunks": (1, 2, 3), "maxshape": (None, None, 9)}
+        file.write("plain", *replicated(values, comm), **options)
+        file.write("zipped", *replicated(values, comm), compression="gzip", **options)
+        for name in ("plain", "zipped"):
+            file.resize(name, (3, 7, 8))
+            file.resize(name, (4, 7, 8))
+            file.write(name, *replicated(np.full((1, 1, 1), 9.0), comm), section=np.s_[3:4, 6:7, 7:8])
+
+    on_ranks(ranks, tmp_path / "a.h5", change, "w")
+    expected = np.zeros((4, 7, 8))
+    expected[:3, :5, :4] = values
+    expected[3, 6, 7] = 9
+    with h5py.File(tmp_path / "a.h5") as data, hs.open(tmp_path / "a.h5") as file:
+        for name in data:
+            assert data[name][...].tolist() == expected.tolist() == file.read(name).tolist()

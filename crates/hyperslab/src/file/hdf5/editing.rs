@@ -317,6 +317,7 @@ impl Hdf5 {
             }
             Edit::Resize { name, shape } => {
                 if let Some(held) = self.arrays.get_mut(name) {
+                    held.place.count_again(&held.array.shape, shape);
                     held.array.shape.clone_from(shape);
                 }
             }

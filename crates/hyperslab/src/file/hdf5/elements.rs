@@ -3,7 +3,7 @@
 
 use crate::file::form::FileArray;
 use hyperslab_format::hdf5::{ChunkPlace, Filter, NewStorage, Pipeline};
-use hyperslab_layout::mesh::volume;
+use hyperslab_layout::mesh::{ravel, unravel, volume};
 use hyperslab_world::Fault;
 use std::sync::Arc;
 
@@ -89,6 +89,18 @@ impl ElementsAt {
             same
         });
         *places = all.into();
+    }
+
+    /// The array has this shape now, in place of that one: its chunks are counted otherwise.
+    pub(super) fn count_again(&mut self, before: &[u64], now: &[u64]) {
+        let ElementsAt::InRoom { chunk, places, .. } = self else { return };
+        let (before, now) = (grid(before, chunk), grid(now, chunk));
+        if before.get(1..) == now.get(1..) {
+            return;
+        }
+        let moved = |place: &ChunkPlace| ChunkPlace { number: ravel(&unravel(place.number, &before), &now), ..*place };
+        // An array only grows here, so their order stays.
+        *places = places.iter().map(moved).collect();
     }
 }
 
