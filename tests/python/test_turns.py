@@ -23,7 +23,7 @@ from turns_play import Game
 from turns_zarr import ZarrGame
 
 GAMES: dict[str, Callable[[Path, int], Game]] = {"hdf5": Hdf5Game, "netcdf": NetcdfGame, "zarr": ZarrGame}
-SEEDS = int(os.environ.get("TURNS_SEEDS", "60"))
+SEEDS = int(os.environ.get("TURNS_SEEDS", "50"))
 FIRST = int(os.environ.get("TURNS_FIRST", "0"))
 TURNS = 6
 #: What each side does, of what its calls have, in the games of the fixed seeds.
@@ -64,7 +64,7 @@ def play(kind: str, seeds: range, folder: Path) -> Counter[str]:
 @pytest.mark.parametrize("kind", GAMES)
 def test_both_read_what_either_changed(kind: str, tmp_path: Path) -> None:
     counts = play(kind, range(FIRST, FIRST + SEEDS), tmp_path)
-    if SEEDS >= 60:
+    if SEEDS >= 50:
         for side, changes in CHANGES[kind].items():
             for change in changes.split():
                 assert counts[f"{side}: {change}"], f"{side} has made no {change}"

@@ -109,7 +109,9 @@ class Resize:
 
     def apply(self, tree: Tree) -> None:
         """As the model has it."""
-        tree.array(self.path).resize(self.shape)
+        array = tree.array(self.path)
+        array.was_cut |= any(new < old for new, old in zip(self.shape, array.values.shape, strict=True))
+        array.resize(self.shape)
 
 
 @dataclass

@@ -19,6 +19,7 @@ from turns_model import (
     Attributes,
     Group,
     Soft,
+    Tree,
     chance,
     native,
     one_of,
@@ -97,6 +98,13 @@ class Hdf5Game(Drawing, Game):
                 array.dims = None
         array.attributes = self.some_attributes(side)
         return array
+
+    def some_new(self, tree: Tree, side: str) -> to.Change | None:
+        """A new array; of a stretch without a fill value, parts of which are written, HDF5 gives anything."""
+        change: Any = super().some_new(tree, side)
+        if change is not None and side == "h5py" and not change.array.says_fill and "chunks" not in change.array.how:
+            change.written = True
+        return change
 
     def in_chunks(self, array: Array, side: str) -> None:
         """Chunks, filters, and how far it may grow."""

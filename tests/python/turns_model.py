@@ -34,6 +34,8 @@ class Array:
     limits: tuple[int | None, ...] = ()
     #: How it is stored, in the words of its maker.
     how: dict[str, Any] = field(default_factory=dict)
+    #: Whether it was cut off once.
+    was_cut: bool = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         """A copy with elements of its own. NumPy's types lose their metadata in ``deepcopy``, so they are shared."""

@@ -142,7 +142,7 @@ class NetcdfGame(Drawing, Game):
         if not written:
             array.values[...] = array.fill
         new = {name: length for name, length in dims.items() if name not in tree.lengths}
-        if written and shape and side == "hyperslab":
+        if shape and side == "hyperslab":
             self.rows[path] = shape[0]
         return to.New(path, array, written, new)
 
@@ -161,7 +161,7 @@ class NetcdfGame(Drawing, Game):
         values = native(some_elements(self.random, dtype, shape))
         if side == "xarray" and dtype.kind == "f":
             # A NaN is to it what is missing.
-            values = np.nan_to_num(values)
+            values = np.asarray(np.nan_to_num(values))
         array = Array(
             values, dtype, self.some_attributes(side), tuple(dims), fill_of(dtype), limits=(None,) * len(shape)
         )

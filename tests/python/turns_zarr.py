@@ -152,14 +152,25 @@ class ZarrGame(Drawing, Game):
         return None if change is None or (side == "xarray" and not change.written) else change
 
     def some_resize(self, tree: Tree, side: str) -> to.Change | None:
-        """Another shape; others leave what they cut off in the last chunk, where it comes back."""
+        """Another shape.
+
+        What is cut off stays in the last chunks. It comes back when others make the array larger, but not when we do.
+        """
         change: Any = super().some_resize(tree, side)
         if change is None or side == "hyperslab":
             return change
         array = tree.array(change.path)
+        if array.was_cut:
+            return None
         grid = array.how.get("shards") or array.how.get("chunks") or array.values.shape
         cut = zip(change.shape, array.values.shape, grid, strict=True)
         return None if any(new < old and new % each for new, old, each in cut) else change
+
+    def some_append(self, tree: Tree, side: str) -> to.Change | None:
+        """Rows; what was cut off would come back beside them where others append."""
+        change: Any = super().some_append(tree, side)
+        is_cut = change is not None and tree.array(change.path).was_cut
+        return None if is_cut and side != "hyperslab" else change
 
     # ---- the owners' side ------------------------------------------------------------------------------------------
 
