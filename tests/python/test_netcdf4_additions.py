@@ -93,8 +93,9 @@ def test_variables_are_added_to_dimensions_that_are_there(maker: str, ranks: int
         users = [(file[one].name, int(number)) for one, number in file["x"].attrs["REFERENCE_LIST"]]
         assert users == [("/a", 1), ("/new", 0), ("/more", 1), ("/g/c", 1), ("/s0/e", 0)]
         assert [scale.name for scale in file["new"].dims[0].values()] == ["/x"]
-        numbers = [file[name].attrs["_Netcdf4Dimid"] for name in ("t", "x", "w", "q")]
-        assert len(set(numbers)) == 4
+        names = [name for name in ("t", "x", "y", "w", "q", "g/y", "g/z") if name in file]
+        # Without a gap: netCDF finds dimensions by their numbers.
+        assert sorted(int(file[name].attrs["_Netcdf4Dimid"]) for name in names) == list(range(len(names)))
     assert hs.verify(path).findings == ()
     with xr.open_dataset(path) as data:
         assert data["new"].dims == ("x", "w")
@@ -123,11 +124,64 @@ def test_what_does_not_fit_dimensions_is_refused(tmp_path: Path) -> None:
     with hs.open(path, "r+") as file:
         with pytest.raises(hs.InvalidError, match="dimension 'x' of array 'bad' has another length in the file"):
             file.write("bad", np.zeros(5), dimension_names=["x"])
-        with pytest.raises(hs.Error, match=r"without a variable|of this name"):
-            file.write("y", np.zeros(3), dimension_names=["y"])
+        with pytest.raises(hs.UnsupportedError, match="one dimension for a variable that is called like a dimension"):
+            file.write("y", np.zeros((3, 4)), dimension_names=["y", "x"])
         with pytest.raises(hs.UnsupportedError, match="deleting from a netCDF-4 file"):
             file.delete("a")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_dimension_gets_its_variable(maker: str, ranks: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    MAKERS[maker](path)
+
+    def program(comm: Any) -> None:
+        with hs.open(path, "r+", comm=comm) as file:
+            write(file, comm, "t", np.arange(2.0), ("t",))
+            if maker != "ours":
+                write(file, comm, "y", np.arange(3, dtype="i2"), ("y",))
+            write(file, comm, "g/z", np.arange(2, dtype="i8"), ("z",))
+            write(file, comm, "t", np.full(1, 7.0), (), append=True)
+
+    hs.threads(ranks, program)
+    with netCDF4.Dataset(path) as data:
+        assert data["t"][...].tolist() == [0, 1, 7]
+        assert (data["t"].dimensions, data["t"].units, data["a"].dimensions) == (("t",), "m", ("t", "x"))
+        assert data.dimensions["t"].isunlimited()
+        assert np.ma.getmaskarray(data["a"][2]).all()
+        assert data["g/z"][...].tolist() == [0, 1]
+        assert data["g/b"][...].tolist() == [[5, 5]] * 3
+        if maker != "ours":
+            assert (data["y"].dtype, data["y"][...].tolist()) == (np.dtype("i2"), [0, 1, 2])
+    with h5py.File(path) as file:
+        assert [scale.name for scale in file["a"].dims[0].values()] == ["/t"]
+        assert [file[one].name for one, _ in file["t"].attrs["REFERENCE_LIST"]] == ["/a"]
+    assert hs.verify(path).findings == ()
+    with netCDF4.Dataset(path, "a") as data:
+        data["t"][3] = 9
+        data.renameDimension("t", "time")
+        data.createVariable("after", "f8", ("time",))[:] = 1
+    with hs.open(path) as file:
+        assert file.read("t").tolist() == [0, 1, 7, 9]
+        assert file["a"].shape == (4, 4)
+
+
+def test_a_variable_is_called_like_a_dimension_and_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    by_its_owner(path)
+    with hs.open(path, "r+") as file:
+        file.write("y", np.full(4, 3.0), dimension_names=["x"])
+        file["y"].attrs["units"] = "K"
+    with hs.open(path, "r+") as file:
+        file.write("g/z", np.float64(3.0))
+    with netCDF4.Dataset(path) as data:
+        assert (data["y"].dimensions, data["y"].units, data["g/b"].dimensions) == (("x",), "K", ("y", "z"))
+        assert data["y"][...].tolist() == [3.0] * 4
+        assert (data["g/z"].dimensions, float(data["g/z"][...])) == ((), 3.0)
+    with hs.open(path) as file:
+        assert file.read("y").tolist() == [3.0] * 4
 
 
 def test_a_file_of_the_classic_model_keeps_to_it(tmp_path: Path) -> None:

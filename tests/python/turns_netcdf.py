@@ -28,8 +28,8 @@ class NetcdfGame(Drawing, Game):
 
     REFUSALS: ClassVar[dict[str, str]] = {
         "text of variable length": "elements of type object cannot be stored",
-        "new array in netCDF-4": "is new, and arrays in a netCDF-4 file that exists are not supported",
         "late allocation": "has no place in the file",
+        "coordinates of several dimensions": "one dimension for a variable that is called like a dimension",
         "names of netCDF-4": "in a netCDF-4 file that exists is not supported",
     }
     KINDS = (
@@ -60,16 +60,12 @@ class NetcdfGame(Drawing, Game):
             by_netcdf4(data, dims)
         dims.apply(self.tree)
 
-    def we_can_make(self) -> bool:
-        """We make no files of the classic model in netCDF-4."""
-        return bool(self.version != "NETCDF4_CLASSIC")
-
     def made_as(self, changes: list[to.Change]) -> dict[str, Any]:
         """With the dimensions that will be unlimited."""
         dims = [each for new in changes if isinstance(new, to.New) for each in new.dims.items()]
         unlimited = [name for name, most in dims if most is None]
         of = unlimited if self.hdf5 else next(iter(unlimited), None)
-        return {"format": "netcdf4" if self.hdf5 else self.version, "unlimited": of}
+        return {"format": self.version, "unlimited": of}
 
     def owners(self) -> list[str]:
         """Others that may change the file as it is."""
@@ -80,9 +76,10 @@ class NetcdfGame(Drawing, Game):
         records = sum(
             each.dims is not None and each.dims[:1] != () and each.dims[0] in self.tree.unlimited for each in arrays
         )
-        # SciPy's files without records have no number of them, a single variable of records has other gaps, and
-        # variables without dimensions lie in others.
-        if self.version in VERSIONS[:2] and records != 1 and all(each.values.size and each.dims for each in arrays):
+        # SciPy's files without records have no number of them, a single variable of records has other gaps, variables
+        # without dimensions lie in others, and a character of zero takes no room in a record when it writes it again.
+        plain = all(each.values.size and each.dims and each.stored.kind != "S" for each in arrays)
+        if self.version in VERSIONS[:2] and records != 1 and plain:
             tools.append("scipy")
         return tools * 3 + ["xarray"]
 
@@ -142,6 +139,9 @@ class NetcdfGame(Drawing, Game):
         if not written:
             array.values[...] = array.fill
         new = {name: length for name, length in dims.items() if name not in tree.lengths}
+        if new and side == "hyperslab" and "/" in path:
+            # Dimensions that we make are those of the group of the variable, and here all are those of the file.
+            return None
         if shape and side == "hyperslab":
             self.rows[path] = shape[0]
         return to.New(path, array, written, new)
@@ -231,9 +231,12 @@ class NetcdfGame(Drawing, Game):
     def some_rename(self, tree: Tree, side: str) -> to.Change | None:
         """Another name in the same group.
 
-        netCDF-C cannot rename coordinate variables of netCDF-4, nor in files that h5netcdf has changed.
+        netCDF-C cannot rename coordinate variables of netCDF-4, nor in files that h5netcdf has changed, nor where a
+        variable is called like a dimension.
         """
-        arrays = tree.arrays() if self.version != "NETCDF4" or side == "hyperslab" else {}
+        alike = self.hdf5 and not tree.lengths.keys().isdisjoint(tree.arrays())
+        can = self.version != "NETCDF4" and not alike
+        arrays = tree.arrays() if can or side == "hyperslab" else {}
         if side not in ("netCDF4", "hyperslab") or not arrays:
             return None
         old = one_of(self.random, arrays)

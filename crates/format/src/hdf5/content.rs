@@ -182,6 +182,8 @@ pub struct ListedDimension {
     pub at: u64,
     /// Its number among all, where the file says it.
     pub id: Option<i32>,
+    /// Whether there is a variable of it.
+    pub has_variable: bool,
 }
 
 /// A chunk that exists.

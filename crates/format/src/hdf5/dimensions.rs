@@ -64,6 +64,7 @@ impl FoundDataset {
             unlimited: dataset.limits.first()?.is_none(),
             at: self.at,
             id: self.number("_Netcdf4Dimid").and_then(|id| i32::try_from(id).ok()),
+            has_variable: !self.is_bare_dimension(),
         })
     }
 }

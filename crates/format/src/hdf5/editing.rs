@@ -12,7 +12,8 @@ use super::dense::{
 use super::policy::SECTOR_BYTES;
 use super::reading::{ChangedBlock, DensePlaces, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
 use super::writing::{
-    KnownDimensions, NewGroup, NewMember, NewObjects, attributes, chunked_layout, link, table, table_message,
+    KnownDimensions, NewDataset, NewGroup, NewMember, NewObjects, attributes, chunked_layout, dataset_messages, link,
+    scale_name, table, table_message,
 };
 use crate::error::{Context, Error};
 use std::collections::BTreeMap;
@@ -86,8 +87,7 @@ impl<'a> Hdf5Edit<'a> {
     /// When a name is taken, or an object cannot be made.
     pub fn add(&mut self, root: &NewGroup) -> Result<Vec<(String, u64)>, Error> {
         let (mut datasets, mut uses) = (Vec::new(), Vec::new());
-        let has_dimensions = root.has_dimensions();
-        let there = if has_dimensions { self.file.dimensions(self.source)? } else { Vec::new() };
+        let there = if root.netcdf { self.file.dimensions(self.source)? } else { Vec::new() };
         let mut known = KnownDimensions::of(&there);
         // A group that is there already, and what it gets.
         let mut left = vec![(self.file.root(), String::new(), root)];
@@ -107,6 +107,17 @@ impl<'a> Hdf5Edit<'a> {
                         let inside = format!("{path}{name}/");
                         left.push((self.object(&inside)?, inside, members));
                     }
+                    (Some(LinkTarget::Object(at)), NewMember::Dataset(dataset))
+                        if there.iter().any(|one| one.at == at && !one.has_variable) =>
+                    {
+                        // What is called like a dimension and is none gets another name in the file.
+                        if dataset.dimensions.first() != Some(&dataset.name) {
+                            new.members.push(member.clone());
+                            continue;
+                        }
+                        self.fill_dimension(at, dataset)?;
+                        datasets.push((format!("{path}{name}"), at));
+                    }
                     _ => {
                         let expected = format!("a name for '{path}{name}' that is free");
                         return Err(self.context().invalid(expected, "something of this name in the file"));
@@ -123,6 +134,21 @@ impl<'a> Hdf5Edit<'a> {
         }
         self.add_uses(uses)?;
         Ok(datasets)
+    }
+
+    /// Lets a dimension that has no variable be this one, where its dataset is: those that have it refer to that.
+    fn fill_dimension(&mut self, at: u64, dataset: &NewDataset) -> Result<(), Error> {
+        let context = Context::new("make the HDF5 dataset", &dataset.name);
+        if dataset.dimensions != [dataset.name.clone()] {
+            let expected = "one dimension for a variable that is called like a dimension of the file";
+            return Err(context.unsupported(expected, format!("{} of other names", dataset.dimensions.len())));
+        }
+        let (messages, index) = dataset_messages(dataset, self.next(), &context)?;
+        self.add_behind(&index.unwrap_or_default());
+        let draft = self.draft(at)?;
+        self.drafts[draft].describe(messages);
+        let attributes = [&dataset.attributes[..], &[scale_name(&dataset.name)]].concat();
+        self.edit_attributes_at(at, &attributes, &|_| false)
     }
 
     /// Lets dimensions say that datasets have them: addresses of both.

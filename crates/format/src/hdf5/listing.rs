@@ -162,7 +162,7 @@ impl FoundDataset {
     }
 
     /// Whether it is a dimension and nothing else.
-    fn is_bare_dimension(&self) -> bool {
+    pub(super) fn is_bare_dimension(&self) -> bool {
         self.is_scale() && self.text("NAME").is_some_and(|name| name.starts_with(NO_VARIABLE))
     }
 

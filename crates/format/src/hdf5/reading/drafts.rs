@@ -170,6 +170,15 @@ impl HeaderDraft {
         self.header.messages.iter_mut().find(|message| message.is(kind)).map(|message| &mut message.body)
     }
 
+    /// Lets a dataset be another one: these messages say what it is, in place of those that did.
+    pub(in crate::hdf5) fn describe(&mut self, messages: Vec<(MessageKind, Vec<u8>)>) {
+        let said =
+            [MessageKind::FillOld, MessageKind::Filters].into_iter().chain(messages.iter().map(|(kind, _)| *kind));
+        let said: Vec<MessageKind> = said.collect();
+        self.header.messages.retain(|message| !said.iter().any(|kind| message.is(*kind)));
+        messages.into_iter().for_each(|(kind, body)| self.push(kind, 0, body));
+    }
+
     /// Adds a message; `order` counts those of its kind.
     pub(in crate::hdf5) fn push(&mut self, kind: MessageKind, order: u16, body: Vec<u8>) {
         self.changed = true;

@@ -9,14 +9,9 @@ use crate::hdf5::reading::DensePlaces;
 use crate::size::array_bytes;
 use hyperslab_layout::tuple;
 
-pub(super) const DATASPACE: u8 = 0x01;
 pub(super) const LINK_INFO: u8 = 0x02;
-pub(super) const DATATYPE: u8 = 0x03;
-pub(super) const FILL_VALUE: u8 = 0x05;
 pub(super) const LINK: u8 = 0x06;
-pub(super) const LAYOUT: u8 = 0x08;
 pub(super) const GROUP_INFO: u8 = 0x0a;
-pub(super) const FILTERS: u8 = 0x0b;
 pub(super) const ATTRIBUTE: u8 = 0x0c;
 pub(super) const ATTRIBUTE_INFO: u8 = 0x15;
 

@@ -18,7 +18,7 @@ use super::content::{Hdf5Attribute, NOWHERE};
 use super::dense::{COMPACT_MAX, DenseLinks, LargeAttribute, MadeLinks, ORDER_AHEAD, large_attributes};
 use super::lookup3::checked;
 use super::policy::{NAME_BYTES_MAX, SECTOR_BYTES};
-use super::reading::SIGNATURE;
+use super::reading::{MessageKind, SIGNATURE};
 use crate::error::{Context, Error};
 pub(super) use header::MESSAGE_BYTES_MAX;
 use header::NewHeader;
@@ -26,7 +26,7 @@ use heap::Heap;
 pub(super) use links::{table, table_message};
 pub(super) use messages::{GROUP_INFO_BODY, chunked_layout, link, link_message};
 pub use new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewGroup, NewMember, NewStorage};
-pub(super) use scales::{KnownDimensions, NO_COORDINATE, NO_VARIABLE, USES_MAX};
+pub(super) use scales::{KnownDimensions, NO_COORDINATE, NO_VARIABLE, USES_MAX, scale_name};
 use std::collections::BTreeSet;
 pub(super) use tree::{
     CHILDREN_MAX, TreeChild, chunks as tree_of_chunks, index as chunk_index, node, node_bytes, past,
@@ -115,6 +115,35 @@ pub(super) fn attributes(all: &[Hdf5Attribute], at: u64) -> Result<(Vec<Vec<u8>>
     let each = all.iter().map(|attribute| pass.attribute(&scales::NewAttribute::of(attribute)));
     let messages = each.collect::<Result<Vec<_>, Error>>()?;
     Ok((messages, pass.heap.bytes()))
+}
+
+/// What a header says of a dataset: kinds of messages, and their bodies.
+type DatasetMessages = Vec<(MessageKind, Vec<u8>)>;
+
+/// What a header says of a dataset, and the index of its chunks, if it has some, which lies from this address on.
+pub(super) fn dataset_messages(
+    dataset: &NewDataset,
+    index_at: u64,
+    context: &Context,
+) -> Result<(DatasetMessages, Option<Vec<u8>>), Error> {
+    messages::check(dataset, context)?;
+    let index = match &dataset.storage {
+        NewStorage::Contiguous(_) => None,
+        NewStorage::Chunked { chunk, places } => {
+            Some(tree::index(&dataset.shape, (chunk, dataset.datatype.bytes().into()), places, index_at))
+        }
+    };
+    let at = index.as_ref().filter(|index| !index.is_empty()).map_or(NOWHERE, |_| index_at);
+    let mut all = vec![
+        (MessageKind::Dataspace, messages::dataspace(Some(&dataset.shape), &dataset.limits)),
+        (MessageKind::Datatype, datatypes::encoded(&dataset.datatype, context)?),
+        (MessageKind::Fill, messages::fill(dataset)),
+        (MessageKind::Layout, messages::layout(dataset, at)),
+    ];
+    if !dataset.filters.is_empty() {
+        all.push((MessageKind::Filters, messages::filters(&dataset.filters)));
+    }
+    Ok((all, index))
 }
 
 /// Section II.A of the specification, version 2.
@@ -256,27 +285,13 @@ impl WritePass {
     fn dataset(&mut self, scaled: &scales::ScaledDataset, path: &str) -> Result<u64, Error> {
         let dataset = &*scaled.dataset;
         let context = Context::new("make the HDF5 dataset", path);
-        messages::check(dataset, &context)?;
         let number = self.headers.len();
         self.headers.push(Vec::new());
         let mut header = NewHeader::default();
-        header.message(messages::DATASPACE, &messages::dataspace(Some(&dataset.shape), &dataset.limits));
-        header.message(messages::DATATYPE, &datatypes::encoded(&dataset.datatype, &context)?);
-        header.message(messages::FILL_VALUE, &messages::fill(dataset));
-        let index = match &dataset.storage {
-            NewStorage::Contiguous(_) => NOWHERE,
-            NewStorage::Chunked { chunk, places } => {
-                let at = self.places.indexes.get(self.indexes.len()).copied().unwrap_or(0);
-                let made = tree::index(&dataset.shape, (chunk, dataset.datatype.bytes().into()), places, at);
-                let at = if made.is_empty() { NOWHERE } else { at };
-                self.indexes.push(made);
-                at
-            }
-        };
-        header.message(messages::LAYOUT, &messages::layout(dataset, index));
-        if !dataset.filters.is_empty() {
-            header.message(messages::FILTERS, &messages::filters(&dataset.filters));
-        }
+        let index_at = self.places.indexes.get(self.indexes.len()).copied().unwrap_or(0);
+        let (messages, index) = dataset_messages(dataset, index_at, &context)?;
+        messages.iter().for_each(|(kind, body)| header.message(*kind as u8, body));
+        self.indexes.extend(index);
         self.attributes(&mut header, &scaled.attributes, path)?;
         self.headers[number] = header.bytes(&context, self.header_at(number))?;
         self.datasets.push((path.to_string(), self.header_at(number)));

@@ -13,20 +13,10 @@ pub struct NewGroup {
     pub attributes: Vec<Hdf5Attribute>,
     /// What is in it, in the order in which it was made.
     pub members: Vec<NewMember>,
-    /// Of the root: whether the file says that it is one of netCDF-4.
+    /// Of the root: whether the file is one of netCDF-4.
     pub netcdf: bool,
     /// Of the root: whether such a file keeps to the classic model.
     pub classic: bool,
-}
-
-impl NewGroup {
-    /// Whether any dataset in it has names of dimensions.
-    pub fn has_dimensions(&self) -> bool {
-        self.members.iter().any(|member| match member {
-            NewMember::Group(inner) => inner.has_dimensions(),
-            NewMember::Dataset(dataset) => !dataset.dimensions.is_empty(),
-        })
-    }
 }
 
 /// Something in a group that is to be made.

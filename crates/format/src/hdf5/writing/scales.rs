@@ -129,11 +129,13 @@ impl KnownDimensions {
     /// Those of a file.
     pub(in crate::hdf5) fn of(listed: &[ListedDimension]) -> KnownDimensions {
         let mut known = KnownDimensions::default();
-        for ListedDimension { group, name, length, unlimited, at, id } in listed {
+        for ListedDimension { group, name, length, unlimited, at, .. } in listed {
             known.add(group, name, (*length, *unlimited), ScaleAt::There(*at));
-            known.next_id = known.next_id.max(id.map_or(0, |id| id.saturating_add(1)));
         }
         known.there = known.all.len();
+        // netCDF finds dimensions by their numbers, and leaves out none.
+        let most = listed.iter().filter_map(|one| one.id).max();
+        known.next_id = known.next_id.max(most.map_or(0, |most| most.saturating_add(1)));
         known
     }
 
@@ -430,6 +432,13 @@ fn without_variable(name: &str, dimension: &Dimension) -> NewDataset {
         attributes: Vec::new(),
         dimensions: Vec::new(),
     }
+}
+
+/// The attribute of a dimension that says what it is called as a variable.
+pub(in crate::hdf5) fn scale_name(name: &str) -> Hdf5Attribute {
+    let NewAttribute { name, datatype, shape, content } = text("NAME", name);
+    let value = if let AttributeContent::Given(value) = content { value } else { StoredValue::Elements(Vec::new()) };
+    Hdf5Attribute { name, datatype, shape, value }
 }
 
 /// A text of ASCII with a zero behind it, as libraries write those that they look for.

@@ -23,11 +23,16 @@ pub(super) fn hear(r: &mut Reader) -> Option<Vec<KnownDimension>> {
     (0..count).map(one).collect()
 }
 
+/// The group that an array with this path lies in, as dimensions say it, and its name there.
+fn group_of(path: &str) -> (String, &str) {
+    path.rsplit_once('/').map_or(("/".into(), path), |(group, name)| (format!("/{group}/"), name))
+}
+
 impl Hdf5 {
     /// The dimension of this name that an array with this path sees: its group's, or one of the groups above.
     fn dimension_seen(&self, path: &str, name: &str) -> Option<&KnownDimension> {
         let of_group = |group: &str| self.dimensions.iter().find(|one| one.group == group && one.name == name);
-        let mut group = path.rsplit_once('/').map_or("/".into(), |(group, _)| format!("/{group}/"));
+        let mut group = group_of(path).0;
         loop {
             if let Some(found) = of_group(&group) {
                 return Some(found);
@@ -48,12 +53,21 @@ impl Hdf5 {
     /// Refuses a new array that does not fit the dimensions of the file that its group has.
     pub(super) fn check_dimensions(&self, held: &Hdf5Array) -> Result<(), Fault> {
         let (path, shape) = (&held.array.name, &held.array.shape);
+        let (group, last) = group_of(path);
+        let first = held.dimensions.as_ref().and_then(|names| names.first()).and_then(Option::as_deref);
+        let is_own = |known: &&KnownDimension| known.group == group;
+        if shape.len() > 1 && first == Some(last) && self.dimension_seen(path, last).filter(is_own).is_some() {
+            let text = format!("'{path}' has several dimensions, and one of its own name, which the file has already");
+            let expected = "one dimension for a variable that is called like a dimension of the file";
+            return Err(Fault::new(FaultKind::Unsupported, text)
+                .expected(expected, tuple(shape).to_string())
+                .hint("give the array or the dimension another name"));
+        }
         for (name, &extent) in held.dimensions.iter().flatten().zip(shape) {
             let Some(name) = name else { continue };
             let Some(known) = self.dimension_seen(path, name) else { continue };
-            let is_own = path.rsplit_once('/').map_or("/".into(), |(group, _)| format!("/{group}/")) == known.group;
             // Of a group above, another one of its own takes its place.
-            if is_own && !known.unlimited && known.length != extent {
+            if is_own(&known) && !known.unlimited && known.length != extent {
                 let text = format!("dimension '{name}' of array '{path}' has another length in the file");
                 return Err(Fault::new(FaultKind::Invalid, text)
                     .expected(format!("{} along it", known.length), tuple(shape).to_string())
@@ -68,7 +82,7 @@ impl Hdf5 {
         for number in first..self.arrays.len() {
             let held = &self.arrays[number];
             let path = held.array.name.clone();
-            let group = path.rsplit_once('/').map_or("/".into(), |(group, _)| format!("/{group}/"));
+            let group = group_of(&path).0;
             let named: Vec<_> = held.dimensions.iter().flatten().zip(&held.array.shape).enumerate().collect();
             let named = named.into_iter().filter_map(|(d, (name, length))| {
                 let unlimited = held.limits.get(d).is_some_and(Option::is_none);

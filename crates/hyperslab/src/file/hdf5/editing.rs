@@ -164,7 +164,7 @@ impl Hdf5 {
             (Some(hidden), Some(step)) => hidden == step,
             _ => false,
         };
-        let mut tree = TreeDraft::of(NewGroup::default());
+        let mut tree = TreeDraft::of(NewGroup { netcdf: self.options.netcdf, ..NewGroup::default() });
         let (groups, arrays) = (&self.groups[self.settled.0..], &self.arrays[self.settled.1..]);
         for group in groups.iter().filter(|group| group.is_new && is_meant(&group.path)) {
             tree.group(&group.path).attributes = self.attributes_of(&group.stored_attributes(), None)?;
