@@ -10,6 +10,7 @@ pub use crate::environment::launched;
 pub use crate::left::{Unpublished, tell};
 pub use crate::measuring::Measuring;
 pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, mode_named, strategy_named};
+pub use crate::place::place_named;
 pub use crate::selection::{Pick, select};
 pub use crate::unready::Unready;
 pub use hyperslab_format::zarr::{fill_from_json, fill_to_json};

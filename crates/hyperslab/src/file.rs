@@ -32,7 +32,7 @@ use crate::planning::{Shaped, Whereabouts, decided, decided_again};
 use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::unfinished::Unfinished;
-use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
+use disk::{FoundFile, Heard, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::{FileArray, StoredUnits, Unread};
 use form::{Form, Lasting, Raw};
 use hyperslab_collective::attempts::Attempts;
@@ -52,7 +52,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a file holds besides the elements of its arrays.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Contents {
     /// Order of the elements of each array.
     pub order: Order,
@@ -301,7 +301,7 @@ impl File {
         let names = comm.names_for(&location, mode.writes());
         let fault = fit.err().or_else(|| names.as_ref().err().cloned());
         let question = Question::opening(what.clone(), all_compared(fields, &location, mode, &options), fault);
-        let (at, kept) = (names.as_ref().ok().cloned(), Arc::<Mutex<Option<Opened>>>::default());
+        let (at, kept) = (names.as_ref().ok().cloned(), Arc::<Mutex<Option<FoundFile>>>::default());
         let (keep, durable) = (kept.clone(), options.durable);
         let told = comm.agree_on_opening(question, at, false, move |names, at_hand| {
             let opened = open_file(names, (mode, durable), at_hand, look).map_err(|fault| fault.context(&what))?;

@@ -54,6 +54,8 @@
 //   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them; `file/edit.rs` is what may be
 //   changed of what a file says, `file/editing.rs` and `file/step.rs` do it;
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
+// - `opened.rs` opens what is of any format, and has one handle for it; `format.rs` tells which format it is; `place.rs` is where
+//   it is, as users write it.
 // - `binding.rs` is what doors of other languages share. `values.rs` and `views.rs` are the doors for slices and for views of the
 //   crate ndarray.
 // - `mode.rs`, `options.rs` and `selection.rs` are what may be said of a call and what it means, `array_write.rs` says it of which
@@ -76,6 +78,7 @@ mod driver;
 mod environment;
 mod error;
 mod file;
+mod format;
 mod left;
 mod line;
 mod listing;
@@ -83,8 +86,10 @@ mod lone;
 mod measuring;
 mod mode;
 mod noting;
+mod opened;
 mod options;
 mod pinned;
+mod place;
 mod planning;
 pub mod profile;
 mod queued;
@@ -112,6 +117,7 @@ pub use file::hdf5::Hdf5Options;
 pub use file::netcdf::NetcdfOptions;
 pub use file::step::FileStep;
 pub use file::{Contents, File, FileArray, StoredUnits, Unread};
+pub use format::Format;
 pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, RunList, natural_chunks};
 pub use hyperslab_format::attribute::{
@@ -131,6 +137,7 @@ pub use hyperslab_real::Directory;
 pub use hyperslab_world::{BucketNames, Death, FaultKind, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble};
 pub use left::finalize;
 pub use mode::Mode;
+pub use opened::{Opened, open};
 pub use options::{ArrayOptions, FileLocking, OpenOptions, ReadOptions, ShardShape, WriteOptions};
 pub use request::Request;
 pub use selection::Sections;

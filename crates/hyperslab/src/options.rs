@@ -1,8 +1,13 @@
 //! What may be said of an opening, a write and a read, with what holds where nothing is said. Every door fills these.
 
+mod locking;
 mod together;
 
+pub use locking::FileLocking;
+
 use crate::error::format_fault;
+use crate::file::Contents;
+use crate::format::Format;
 use crate::mode::Mode;
 use crate::said::{self, NOT_GIVEN, quoted, truth};
 use crate::selection::Sections;
@@ -44,34 +49,31 @@ pub struct OpenOptions {
     pub preference: Preference,
     /// Whether the lock of HDF5's library is honoured; as its variable `HDF5_USE_FILE_LOCKING` says.
     pub locking: Option<FileLocking>,
-}
-
-/// Whether the lock is honoured that HDF5's library has on a file that it has open, and taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileLocking {
-    /// It is, and a file system without locks is an error.
-    Always,
-    /// It is where the file system has locks.
-    BestEffort,
-    /// It is not: whoever has the file open for writing is not noticed.
-    Never,
-}
-
-impl FileLocking {
-    /// What the variable of HDF5's library says.
-    pub(crate) fn of_environment() -> FileLocking {
-        match std::env::var("HDF5_USE_FILE_LOCKING").as_deref() {
-            Ok("FALSE" | "0") => FileLocking::Never,
-            Ok("BEST_EFFORT") => FileLocking::BestEffort,
-            _ => FileLocking::Always,
-        }
-    }
+    /// Of [`open`](crate::open): the format; by the name or the first bytes, when not given.
+    pub format: Option<Format>,
+    /// Of [`open`](crate::open), of a new NetCDF or HDF5 file: names of the dimensions that may grow; in NetCDF classic one.
+    pub unlimited: Vec<String>,
+    /// Of [`open`](crate::open), of a new NetCDF or HDF5 file: its attributes.
+    pub attributes: Attributes,
+    /// Of [`open`](crate::open), of a raw file: its order, its header, and the arrays of one that exists.
+    pub contents: Option<Contents>,
 }
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
         let hyperslab_walk::Limits { arrival, progress, storage } = hyperslab_walk::Limits::default();
-        OpenOptions { durable: true, arrival, progress, storage, preference: Preference::default(), locking: None }
+        OpenOptions {
+            durable: true,
+            arrival,
+            progress,
+            storage,
+            preference: Preference::default(),
+            locking: None,
+            format: None,
+            unlimited: Vec::new(),
+            attributes: Attributes::new(),
+            contents: None,
+        }
     }
 }
 
@@ -89,6 +91,14 @@ impl OpenOptions {
         preference: Preference = preference;
         /// With this rule for the lock of HDF5's library.
         locking: FileLocking = Some(locking);
+        /// Of this format.
+        format: Format = Some(format);
+        /// With these dimensions that may grow.
+        unlimited: Vec<String> = unlimited;
+        /// With these attributes.
+        attributes: Attributes = attributes;
+        /// Of a raw file with this header and these arrays.
+        contents: Contents = Some(contents);
     }
 
     /// The limits on waiting.

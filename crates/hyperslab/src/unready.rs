@@ -1,5 +1,7 @@
 //! Why a rank cannot even begin a call.
 
+use crate::comm::Comm;
+use crate::error::Error;
 use hyperslab_world::{Fault, FaultKind};
 
 /// What an error must say when a call cannot even be made ready on this rank.
@@ -25,5 +27,39 @@ impl From<Unready> for Fault {
         let fault = why.object.into_iter().fold(fault, Fault::about);
         let fault = why.mismatch.into_iter().fold(fault, |fault, (expected, found)| fault.expected(expected, found));
         why.doing.into_iter().rev().fold(fault, Fault::context)
+    }
+}
+
+impl From<Error> for Unready {
+    fn from(error: Error) -> Unready {
+        let fault = Fault::from(error);
+        let mismatch = fault.mismatch.as_ref().map(|both| (both.expected.clone(), both.found.clone()));
+        Unready {
+            kind: fault.kind,
+            doing: fault.doing.clone(),
+            what: fault.what.clone(),
+            object: fault.object.clone(),
+            mismatch,
+            hint: fault.hint.clone(),
+        }
+    }
+}
+
+impl Comm {
+    /// Makes a collective call with arguments that this rank has made `ready`, or could not: then it attends, and all ranks get
+    /// its error instead of waiting for it.
+    ///
+    /// # Errors
+    /// That of this rank, or of another, or of the call; the same on all ranks.
+    pub fn attending<A, T>(
+        &self,
+        what: &str,
+        ready: Result<A, Error>,
+        call: impl FnOnce(A) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match ready {
+            Ok(arguments) => call(arguments),
+            Err(error) => Err(self.attend(what, error.into())),
+        }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn parts(file: &dyn Names) -> Result<(Arc<dyn Names>, String), Fault>
 }
 
 /// What rank 0 finds and makes when a file is opened.
-pub(super) struct Opened {
+pub(super) struct FoundFile {
     pub(super) attempts: Arc<Attempts>,
     header: Vec<u8>,
     /// What other ranks must see, too, where the file exists.
@@ -55,9 +55,9 @@ pub(super) struct Heard {
     pub(super) at_hand: bool,
 }
 
-impl Opened {
+impl FoundFile {
     pub(super) fn told(&self) -> Vec<u8> {
-        let Opened { attempts, header, proofs, found } = self;
+        let FoundFile { attempts, header, proofs, found } = self;
         let (names, name) = (&attempts.home.names, &attempts.home.base);
         let told = Writer::default().bytes(names.full("").as_bytes()).bytes(name.as_bytes());
         let root = Root { opening: attempts.opening, proofs: proofs.clone(), ..Root::new(names.full(name)) };
@@ -127,7 +127,7 @@ pub(super) fn open_file(
     (mode, durable): (Mode, bool),
     at_hand: bool,
     look: impl Fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault>,
-) -> Result<Opened, Fault> {
+) -> Result<FoundFile, Fault> {
     if mode.writes()
         && let Publishing::Metadata(_) = file.publishing()
     {
@@ -162,7 +162,7 @@ pub(super) fn open_file(
     if mode.writes_new() {
         let attempts = attempts(home, at_hand, durable, None);
         made.begins(&attempts)?;
-        return Ok(Opened { attempts, header: Vec::new(), proofs: Vec::new(), found });
+        return Ok(FoundFile { attempts, header: Vec::new(), proofs: Vec::new(), found });
     }
     let seen = || {
         directory.check(&name)?;
@@ -175,7 +175,7 @@ pub(super) fn open_file(
         // Of a file that was replaced meanwhile, some of what was seen may be the other's.
         if directory.identity(&name)? == Some(held.identity) {
             let (header, proofs) = seen?;
-            return Ok(Opened { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found });
+            return Ok(FoundFile { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found });
         }
     }
     let text =

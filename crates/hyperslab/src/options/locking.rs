@@ -1,0 +1,23 @@
+//! The lock of HDF5's library on a file.
+
+/// Whether the lock is honoured that HDF5's library has on a file that it has open, and taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileLocking {
+    /// It is, and a file system without locks is an error.
+    Always,
+    /// It is where the file system has locks.
+    BestEffort,
+    /// It is not: whoever has the file open for writing is not noticed.
+    Never,
+}
+
+impl FileLocking {
+    /// What the variable of HDF5's library says.
+    pub(crate) fn of_environment() -> FileLocking {
+        match std::env::var("HDF5_USE_FILE_LOCKING").as_deref() {
+            Ok("FALSE" | "0") => FileLocking::Never,
+            Ok("BEST_EFFORT") => FileLocking::BestEffort,
+            _ => FileLocking::Always,
+        }
+    }
+}
