@@ -2,7 +2,7 @@
 
 use crate::array::{LocalArray, check_ranks};
 use crate::runs::{LAYERS_MAX, RunList};
-use hyperslab_layout::mesh::volume;
+use hyperslab_layout::mesh::{unravel, volume};
 use hyperslab_layout::stored::StorageOrder;
 use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Region, View, dense_strides, tuple};
 use hyperslab_pack::Memory;
@@ -194,6 +194,26 @@ impl Ownership {
             }
             Ownership::Stretch(set) => vec![vec![set.len()]],
             Ownership::Runs(list) => vec![vec![list.elements()]],
+        }
+    }
+
+    /// Where an element of one of a rank's local arrays is in the whole array; `None` where it has none there.
+    pub fn global_index(&self, rank: u32, part: usize, local: &[u64]) -> Option<Vec<u64>> {
+        let shapes = self.local_shapes(rank);
+        let shape = shapes.get(part).filter(|shape| shape.len() == local.len())?;
+        if local.iter().zip(shape).any(|(index, extent)| index >= extent) {
+            return None;
+        }
+        match self {
+            Ownership::Regular(distribution) => {
+                let dims = distribution.owned(rank).dims;
+                dims.iter().zip(local).map(|(set, position)| set.select(*position)).collect()
+            }
+            Ownership::Boxes { boxes, .. } => {
+                Some(boxes[part].iter().zip(local).map(|((low, _), index)| low + index).collect())
+            }
+            Ownership::Runs(list) => list.element(local[0]).map(|element| unravel(element, list.shape())),
+            Ownership::Stretch(set) => Some(vec![set.select(local[0])?]),
         }
     }
 

@@ -53,6 +53,17 @@ impl RunList {
         &self.runs
     }
 
+    /// The number of the element at a position in memory.
+    pub fn element(&self, position: u64) -> Option<u64> {
+        let mut before = 0;
+        let holds = |(start, length): &(u64, u64)| {
+            let at = position.checked_sub(before)?;
+            before += length;
+            (at < *length).then_some(start + at)
+        };
+        self.runs.iter().find_map(holds)
+    }
+
     /// Number of elements, as often as they are named.
     pub fn elements(&self) -> u64 {
         self.runs.iter().map(|run| run.1).fold(0, u64::saturating_add)

@@ -20,6 +20,11 @@ impl Error {
         Error(Fault::new(FaultKind::Unsupported, text))
     }
 
+    /// That something named is not there.
+    pub fn not_found(text: impl Into<String>) -> Error {
+        Error(Fault::new(FaultKind::NotFound, text))
+    }
+
     /// The same with a hint.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Error {

@@ -23,6 +23,7 @@ mod writing;
 use crate::alone::Alone;
 use crate::array_write::{ArrayWrite, completed};
 use crate::comm::Comm;
+use crate::contents::{Contents, FileArray};
 use crate::error::{Error, format_fault};
 use crate::left::{self, Unpublished};
 use crate::line::new_target;
@@ -33,8 +34,8 @@ use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::unfinished::Unfinished;
 use disk::{FoundFile, Heard, SeenFile, look_at_npy, look_at_raw, open_file};
-pub use form::{FileArray, StoredUnits, Unread};
 use form::{Form, Lasting, Raw};
+pub use form::{StoredUnits, Unread};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
 use hyperslab_format::attribute::Attributes;
@@ -50,26 +51,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// What a file holds besides the elements of its arrays.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Contents {
-    /// Order of the elements of each array.
-    pub order: Order,
-    /// What a new file begins with.
-    pub header: Vec<u8>,
-    /// How many bytes of an existing file come before its arrays \[B\].
-    pub header_bytes: u64,
-    /// The arrays of an existing file, each by a name of its own; empty for a new one.
-    pub arrays: Vec<FileArray>,
-}
-
-/// Row-major, with no header and no arrays: those of a new file are added by writing them.
-impl Default for Contents {
-    fn default() -> Self {
-        Contents { order: Order::RowMajor, header: Vec::new(), header_bytes: 0, arrays: Vec::new() }
-    }
-}
 
 /// Names of arrays, with shape and type where they are not those of the array before: of hundreds nearly all are alike.
 fn enumerated(arrays: &[FileArray]) -> String {

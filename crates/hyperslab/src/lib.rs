@@ -54,8 +54,8 @@
 //   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them; `file/edit.rs` is what may be
 //   changed of what a file says, `file/editing.rs` and `file/step.rs` do it;
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
-// - `opened.rs` opens what is of any format, and has one handle for it; `format.rs` tells which format it is; `place.rs` is where
-//   it is, as users write it.
+// - `opening.rs` opens what is of any format, which `format.rs` tells; `opened.rs` is the one handle of it, `place.rs` where it is,
+//   as users write it; `attending.rs` is for ranks that cannot make the call of the others.
 // - `binding.rs` is what doors of other languages share. `values.rs` and `views.rs` are the doors for slices and for views of the
 //   crate ndarray.
 // - `mode.rs`, `options.rs` and `selection.rs` are what may be said of a call and what it means, `array_write.rs` says it of which
@@ -70,8 +70,10 @@
 mod alone;
 mod array_write;
 mod arrays;
+mod attending;
 pub mod binding;
 mod comm;
+mod contents;
 mod course;
 mod crew;
 mod driver;
@@ -87,6 +89,7 @@ mod measuring;
 mod mode;
 mod noting;
 mod opened;
+mod opening;
 mod options;
 mod pinned;
 mod place;
@@ -111,12 +114,13 @@ mod zarr;
 pub use array_write::ArrayWrite;
 pub use arrays::Info;
 pub use comm::Comm;
+pub use contents::{Contents, FileArray};
 pub use crew::Crew;
 pub use error::Error;
 pub use file::hdf5::Hdf5Options;
 pub use file::netcdf::NetcdfOptions;
 pub use file::step::FileStep;
-pub use file::{Contents, File, FileArray, StoredUnits, Unread};
+pub use file::{File, StoredUnits, Unread};
 pub use format::Format;
 pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, RunList, natural_chunks};
@@ -137,7 +141,8 @@ pub use hyperslab_real::Directory;
 pub use hyperslab_world::{BucketNames, Death, FaultKind, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble};
 pub use left::finalize;
 pub use mode::Mode;
-pub use opened::{Opened, open};
+pub use opened::Opened;
+pub use opening::open;
 pub use options::{ArrayOptions, FileLocking, OpenOptions, ReadOptions, ShardShape, WriteOptions};
 pub use request::Request;
 pub use selection::Sections;

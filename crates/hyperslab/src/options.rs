@@ -5,8 +5,8 @@ mod together;
 
 pub use locking::FileLocking;
 
+use crate::contents::Contents;
 use crate::error::format_fault;
-use crate::file::Contents;
 use crate::format::Format;
 use crate::mode::Mode;
 use crate::said::{self, NOT_GIVEN, quoted, truth};

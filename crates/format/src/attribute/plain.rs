@@ -137,6 +137,56 @@ impl AttributeValue {
     }
 }
 
+impl AttributeValue {
+    /// The elements that it is: of a plain value, truth values, integers of 64 bits, or float64. `None` of texts, of what is only
+    /// kept, and of plain values that are no array of numbers.
+    pub fn to_elements(&self) -> Option<Elements> {
+        match self {
+            AttributeValue::Elements(elements) => Some(elements.clone().native()),
+            AttributeValue::Plain(value) => {
+                let (array, kind) = typed(value)?;
+                let kind = match kind {
+                    PlainKind::Truth => Kind::Bool,
+                    PlainKind::Integer(_, most) if most > i128::from(i64::MAX) => Kind::UInt64,
+                    PlainKind::Integer(..) => Kind::Int64,
+                    PlainKind::Real => Kind::Float64,
+                    PlainKind::Text => return None,
+                };
+                array.elements(ElementType::native(kind))
+            }
+            AttributeValue::Texts(_) | AttributeValue::Kept(_) => None,
+        }
+    }
+
+    /// The same elements as another kind of real numbers, where each of them is one.
+    pub fn to_elements_of(&self, kind: Kind) -> Option<Elements> {
+        let elements = self.to_elements()?;
+        let element = ElementType::native(kind);
+        if elements.of == ValueType::Element(element) {
+            return Some(elements);
+        }
+        typed(&plain_values(&elements)?)?.0.elements(element)
+    }
+
+    /// The texts that it is, and their shape. `None` where it is no text.
+    pub fn to_texts(&self) -> Option<(Vec<u64>, Vec<Vec<u8>>)> {
+        match self {
+            AttributeValue::Plain(value) => {
+                let (array, _) = typed(value).filter(|(_, kind)| *kind == PlainKind::Text)?;
+                Some((array.shape.clone(), array.texts().map(|text| text.as_bytes().to_vec()).collect()))
+            }
+            AttributeValue::Texts(texts) => Some((texts.shape.clone()?, texts.texts.clone())),
+            AttributeValue::Elements(elements @ Elements { of: ValueType::Bytes(_), .. }) => {
+                let text = |bytes: &[u8]| {
+                    bytes[..bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)].to_vec()
+                };
+                Some((elements.shape.clone()?, elements.each().map(text).collect()))
+            }
+            AttributeValue::Elements(_) | AttributeValue::Kept(_) => None,
+        }
+    }
+}
+
 /// Elements as JSON: numbers and truth values, in lists of lists where there are dimensions. `None` where JSON has no such values.
 pub(crate) fn plain_values(elements: &Elements) -> Option<Json> {
     let ValueType::Element(element) = elements.of else { return None };

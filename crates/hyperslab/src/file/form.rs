@@ -3,6 +3,7 @@
 use super::disk::SeenFile;
 use super::edit::Edit;
 use crate::array_write::ArrayWrite;
+pub(crate) use crate::contents::FileArray;
 use crate::options::WriteOptions;
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::netcdf::Arranged;
@@ -17,17 +18,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
-
-/// An array of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FileArray {
-    /// Its name; files do not hold it.
-    pub name: String,
-    /// Global shape.
-    pub shape: Vec<u64>,
-    /// Type of the stored elements.
-    pub element: ElementType,
-}
 
 impl FileArray {
     pub(super) fn bytes(&self) -> Result<u64, Fault> {

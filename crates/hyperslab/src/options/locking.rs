@@ -1,5 +1,7 @@
 //! The lock of HDF5's library on a file.
 
+use crate::error::Error;
+
 /// Whether the lock is honoured that HDF5's library has on a file that it has open, and taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileLocking {
@@ -12,6 +14,19 @@ pub enum FileLocking {
 }
 
 impl FileLocking {
+    /// The rule with this name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn named(name: &str) -> Result<FileLocking, Error> {
+        match name {
+            "always" => Ok(FileLocking::Always),
+            "best-effort" => Ok(FileLocking::BestEffort),
+            "never" => Ok(FileLocking::Never),
+            _ => Err(Error::invalid(format!("locking must be 'always', 'best-effort' or 'never', got '{name}'"))),
+        }
+    }
+
     /// What the variable of HDF5's library says.
     pub(crate) fn of_environment() -> FileLocking {
         match std::env::var("HDF5_USE_FILE_LOCKING").as_deref() {
