@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 LIMITED := scripts/limited
 WHEEL := target/wheel
 
-SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock $(wildcard machines/*.toml) $(shell find crates bindings \
+SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock $(wildcard machines/*.toml) $(shell find crates bindings/python \
     \( -name target -o -name tests -o -name __pycache__ \) \
     -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \
     -o -name '*.html' -o -name '*.js' -o -name '*.css' \) -print)
@@ -33,8 +33,8 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .NOTPARALLEL:
-.PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
-    test-beside test-alone test-openmpi fuzz reproduce bench regret loom asan clean
+.PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests c-library test-rust types \
+    test-python test-beside test-alone test-openmpi fuzz reproduce bench regret loom asan clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
@@ -155,6 +155,11 @@ clippy: $(VENV)/.requirements
 
 compile-tests:
 	@$(LIMITED) 15m cargo test $(FEATURES) --locked --quiet --no-run
+	@$(MAKE) --no-print-directory c-library
+
+# libhyperslab.so and libhyperslab.a, which the tests of C link to.
+c-library:
+	@$(LIMITED) 15m cargo build $(FEATURES) --locked --quiet --package hyperslab-c
 
 test-rust:
 	@$(LIMITED) 15m cargo test $(FEATURES) --locked --quiet -- --show-output

@@ -7,8 +7,8 @@ Before a block may stand, as a comment of HTML:
     <!-- not run: REASON -->    it cannot run here
     <!-- hidden setup: ... -->  (for readers of the source)
 
-Lines of console blocks that begin with ``$`` are run by a shell; lines after them are what is printed, where ``...``
-stands for anything.
+Blocks of C are programs, which a compiler looks at. Lines of console blocks that begin with ``$`` are run by a shell;
+lines after them are what is printed, where ``...`` stands for anything.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import fnmatch
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -89,11 +90,24 @@ def run_page(page: Path, folder: Path) -> int:
                 _execute(program, folder, where)
                 program = ""
             _console(block.body, folder, where)
+        elif block.language == "c":
+            _look_at_c(block.body, folder, where)
         else:
             {"json": json.loads, "toml": tomllib.loads}[block.language](block.body)
     if program:
         _execute(program, folder, str(page))
     return ran
+
+
+def _look_at_c(program: str, folder: Path, where: str) -> None:
+    (folder / "block.c").write_text(program)
+    include = Path(sys.prefix) / "include"
+    if shutil.which("cc") is None or ("mpi.h" in program and not (include / "mpi.h").exists()):
+        return
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-isystem", str(include)]
+    command = ["cc", *flags, "-I", str(ROOT / "bindings/c/include"), "block.c"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, f"{where}:\n{done.stderr}"
 
 
 def _environment() -> dict[str, str]:
