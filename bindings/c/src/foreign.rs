@@ -169,7 +169,7 @@ pub(crate) unsafe fn sized<T: StructOfC>(what: &str, pointer: *const T) -> Resul
     // SAFETY: the size comes first.
     let size = unsafe { pointer.cast::<usize>().read() };
     let wrong = || {
-        Error::invalid(format!("{what} has the size {size}, which none of this library has"))
+        Error::invalid(format!("{what} has the size {size}, which is none of its versions"))
             .with_hint("set its first field to sizeof of it, and all that is not given to zero")
     };
     // Nothing of a later header may be as large as that.

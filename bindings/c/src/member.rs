@@ -72,16 +72,17 @@ impl CMember {
     /// Prints a failure, and ends this program; its launcher ends those of the others.
     fn abort(&self, failure: &CallFailure, whose: FailureOf) -> ! {
         let (rank, size) = (self.comm.rank(), self.comm.size());
-        match whose {
-            FailureOf::Own => self.comm.end_with_error(&failure.said(ErrorField::Message)),
+        if whose == FailureOf::All && rank > 0 {
             // What befell all is printed once, unless rank 0 is gone.
-            FailureOf::All if rank > 0 => std::thread::sleep(PRINTS_AFTER),
-            FailureOf::All => {}
+            std::thread::sleep(PRINTS_AFTER);
         }
         let (message, hint) = (failure.said(ErrorField::Message), failure.said(ErrorField::Hint));
-        let hint = if hint.is_empty() { hint } else { format!("\n  hint: {hint}") };
+        let shown = if hint.is_empty() { message.clone() } else { format!("{message}\n  hint: {hint}") };
         // A program may have closed its error output.
-        let _ = writeln!(std::io::stderr(), "hyperslab: rank {rank} of {size}: {message}{hint}");
+        let _ = writeln!(std::io::stderr(), "hyperslab: rank {rank} of {size}: {shown}");
+        if whose == FailureOf::Own {
+            self.comm.end_with_error(&message);
+        }
         end_process(1)
     }
 }

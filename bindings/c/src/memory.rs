@@ -2,6 +2,7 @@
 
 use crate::foreign::{element, maybe_numbers, numbers, several};
 use crate::options::CMemory;
+use hyperslab::binding::tuple;
 use hyperslab::{ElementType, Error, LocalArray, Memory};
 
 impl CMemory {
@@ -29,7 +30,12 @@ impl CMemory {
         let ends: Option<Vec<u64>> = offsets.iter().zip(part).map(reach).collect();
         let fits = ends.is_some_and(|ends| ends.iter().zip(&shape).all(|(end, extent)| end <= extent));
         if part.len() != shape.len() || !fits {
-            let text = format!("a memory of shape {shape:?} does not have room for {part:?} at {offsets:?}");
+            let text = format!(
+                "a memory of shape {} does not have room for {} at {}",
+                tuple(&shape),
+                tuple(part),
+                tuple(&offsets)
+            );
             return Err(Error::invalid(text)
                 .with_hint("its shape is that of all of it, with the halo; offsets say where the part begins"));
         }
@@ -57,7 +63,7 @@ impl CMemory {
             return Ok(LocalArray { memory: Memory::from_vec(Vec::new()), element, shape, strides, offset: 0 });
         }
         if self.data.is_null() {
-            return Err(Error::invalid(format!("the memory of a part of shape {shape:?} is a null pointer")));
+            return Err(Error::invalid(format!("the memory of a part of shape {} is a null pointer", tuple(&shape))));
         }
         let along = |number: u64, stride: i64| i128::from(number) * i128::from(stride);
         let first: i128 = offsets.iter().zip(&strides).map(|(offset, stride)| along(*offset, *stride)).sum();
@@ -68,7 +74,10 @@ impl CMemory {
         let (Ok(address), Ok(bytes), Ok(offset)) =
             (usize::try_from(address), u64::try_from(high - low), i64::try_from(first - low))
         else {
-            return Err(Error::invalid(format!("a memory of strides {strides:?} is not one that this machine has")));
+            return Err(Error::invalid(format!(
+                "a memory of strides {} is not one that this machine has",
+                tuple(&strides)
+            )));
         };
         let address = self.data.with_addr(address).cast::<u8>();
         // SAFETY: the caller says that the part lies there, and stays until the call is over.
@@ -79,7 +88,7 @@ impl CMemory {
 
 /// Strides of a dense memory in the order of C \[B\].
 fn dense(shape: &[u64], element_bytes: u64) -> Result<Vec<i64>, Error> {
-    let too_large = || Error::invalid(format!("a memory of shape {shape:?} is larger than any machine's"));
+    let too_large = || Error::invalid(format!("a memory of shape {} is larger than any machine's", tuple(shape)));
     let mut stride = element_bytes as i64;
     let mut strides = vec![0; shape.len()];
     for (each, extent) in strides.iter_mut().zip(shape).rev() {

@@ -156,7 +156,7 @@ pub(crate) unsafe fn attributes(pointer: *const AttributesHandle) -> Attributes 
 /// Pointers are what the header asks for.
 pub(crate) unsafe fn opening(pointer: *const COpenOptions) -> Result<OpenOptions, Error> {
     // SAFETY: as the caller says, here and below.
-    let raw = unsafe { maybe_sized("the options of an opening", pointer) }?;
+    let raw = unsafe { maybe_sized("hyperslab_open_options", pointer) }?;
     let mut options = OpenOptions::default();
     options.durable = chosen("durable", raw.durable)?.unwrap_or(true);
     for (name, seconds, limit) in [
@@ -236,7 +236,7 @@ pub(crate) unsafe fn section(pointer: *const CSection) -> Result<Option<Section>
     }
     // SAFETY: as the caller says.
     unsafe {
-        let raw = sized("a section", pointer)?;
+        let raw = sized("hyperslab_section", pointer)?;
         let ndim =
             usize::try_from(raw.ndim).map_err(|_| Error::invalid(format!("a section has {} dimensions", raw.ndim)))?;
         let all = |what: &str, pointer| numbers(&format!("the {what} of a section"), pointer, ndim as i64);
@@ -293,7 +293,7 @@ impl ForeignItem {
         let held = dist.map(|dist| dist.held.clone());
         let local = |number: usize, part: Option<&[u64]>| {
             // SAFETY: as above.
-            let memory = unsafe { nth("the memory of an array", item.memory, number)? };
+            let memory = unsafe { nth("hyperslab_memory", item.memory, number)? };
             // SAFETY: as above.
             unsafe { memory.local(part) }
         };
@@ -306,10 +306,23 @@ impl ForeignItem {
         };
         // SAFETY: as above.
         let element = unsafe {
-            let first = if item.memory.is_null() { None } else { Some(nth("the memory of an array", item.memory, 0)?) };
+            let first = if item.memory.is_null() { None } else { Some(nth("hyperslab_memory", item.memory, 0)?) };
             first.map(|memory: CMemory| element(memory.kind, memory.code)).transpose()?
         };
         Ok(ForeignItem { name: name.into(), locals, held, section, element, options: item.options })
+    }
+
+    /// Names of several, as far as they can be told, for messages.
+    ///
+    /// # Safety
+    /// As [`ForeignItem::of`].
+    pub(crate) unsafe fn names(count: i64, items: *const CItem) -> String {
+        let name = |number: i64| {
+            // SAFETY: as the caller says.
+            unsafe { text("the name of an array", nth("hyperslab_item", items, number as usize).ok()?.name).ok() }
+        };
+        let names: Option<Vec<String>> = (0..count).map(|number| Some(format!("'{}'", name(number)?))).collect();
+        names.filter(|names| !names.is_empty()).map_or("arrays".into(), |names| names.join(", "))
     }
 
     /// Several.
@@ -319,7 +332,7 @@ impl ForeignItem {
     pub(crate) unsafe fn each(count: i64, items: *const CItem, rank: u32) -> Result<Vec<ForeignItem>, Error> {
         let count = usize::try_from(count).map_err(|_| Error::invalid(format!("there cannot be {count} arrays")))?;
         // SAFETY: as the caller says.
-        (0..count).map(|number| unsafe { ForeignItem::of(&nth("an item", items, number)?, rank) }).collect()
+        (0..count).map(|number| unsafe { ForeignItem::of(&nth("hyperslab_item", items, number)?, rank) }).collect()
     }
 
     /// Whether ranks may hold nothing of a new array, and then do not know its type: all of them say it.
@@ -338,7 +351,7 @@ impl ForeignItem {
     /// Pointers are what the header asks for.
     unsafe fn writing(&self) -> Result<WriteOptions, Error> {
         // SAFETY: as the caller says, here and below.
-        let raw = unsafe { maybe_sized("the options of a write", self.options) }?;
+        let raw = unsafe { maybe_sized("hyperslab_write_options", self.options) }?;
         let mut options = WriteOptions::default();
         let ndim = self.shape().len();
         options.section = self.section.clone().map_or(Sections::Whole, Sections::Same);

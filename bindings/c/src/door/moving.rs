@@ -14,12 +14,6 @@ unsafe fn each(group: &GroupHandle, count: i64, items: *const CItem) -> Result<V
     unsafe { ForeignItem::each(count, items, group.member.comm.rank()) }
 }
 
-/// The names of arrays in messages.
-fn shown(given: &Result<Vec<ForeignItem>, Error>) -> String {
-    let names = given.iter().flatten().map(|one| format!("'{}'", one.name)).collect::<Vec<_>>();
-    if names.is_empty() { "arrays".into() } else { names.join(", ") }
-}
-
 /// Writes several arrays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hyperslab_write_many(group: *mut GroupHandle, count: i64, items: *const CItem) -> c_int {
@@ -28,7 +22,8 @@ pub unsafe extern "C" fn hyperslab_write_many(group: *mut GroupHandle, count: i6
         let group = unsafe { given("the group", group.cast_const()) }?;
         // SAFETY: as the header asks.
         let given = unsafe { each(group, count, items) };
-        let verb = format!("write of {} to", shown(&given));
+        // SAFETY: as the header asks.
+        let verb = format!("write of {} to", unsafe { ForeignItem::names(count, items) });
         // SAFETY: as the header asks.
         let ready = given.and_then(|given| unsafe { writes(given) });
         group.together(&verb, ready, |opened, (asks, options)| opened.arrays().write(&asks, &options).map(drop))
@@ -43,7 +38,8 @@ pub unsafe extern "C" fn hyperslab_read_many(group: *mut GroupHandle, count: i64
         let group = unsafe { given("the group", group.cast_const()) }?;
         // SAFETY: as the header asks.
         let given = unsafe { each(group, count, items) };
-        let verb = format!("read of {} from", shown(&given));
+        // SAFETY: as the header asks.
+        let verb = format!("read of {} from", unsafe { ForeignItem::names(count, items) });
         group.together(&verb, given.map(reads), |opened, (names, options)| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             opened.arrays().read(&names, options).map(drop)
@@ -64,7 +60,8 @@ pub unsafe extern "C" fn hyperslab_append_many(
         let group = unsafe { given("the group", group.cast_const()) }?;
         // SAFETY: as the header asks.
         let given = unsafe { each(group, count, items) };
-        let verb = format!("append to {} of", shown(&given));
+        // SAFETY: as the header asks.
+        let verb = format!("append to {} of", unsafe { ForeignItem::names(count, items) });
         let ready = given.and_then(|mut given| {
             // Arrays that are there have a type.
             given.iter_mut().for_each(ForeignItem::forget_element);
