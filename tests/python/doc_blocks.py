@@ -7,8 +7,8 @@ Before a block may stand, as a comment of HTML:
     <!-- not run: REASON -->    it cannot run here
     <!-- hidden setup: ... -->  (for readers of the source)
 
-Blocks of C are programs, which a compiler looks at. Lines of console blocks that begin with ``$`` are run by a shell;
-lines after them are what is printed, where ``...`` stands for anything.
+Blocks of C and Fortran are programs, which a compiler looks at. Lines of console blocks that begin with ``$`` are run
+by a shell; lines after them are what is printed, where ``...`` stands for anything.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def run_page(page: Path, folder: Path) -> int:
             _console(block.body, folder, where)
         elif block.language == "c":
             _look_at_c(block.body, folder, where)
+        elif block.language == "fortran":
+            _look_at_fortran(block.body, folder, where)
         else:
             {"json": json.loads, "toml": tomllib.loads}[block.language](block.body)
     if program:
@@ -106,6 +108,16 @@ def _look_at_c(program: str, folder: Path, where: str) -> None:
         return
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-isystem", str(include)]
     command = ["cc", *flags, "-I", str(ROOT / "bindings/c/include"), "block.c"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, f"{where}:\n{done.stderr}"
+
+
+def _look_at_fortran(program: str, folder: Path, where: str) -> None:
+    (folder / "block.F90").write_text(program)
+    if shutil.which("gfortran") is None:
+        return
+    flags = ["-std=f2018", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    command = ["gfortran", *flags, str(ROOT / "bindings/fortran/hyperslab.F90"), "block.F90"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, f"{where}:\n{done.stderr}"
 

@@ -245,6 +245,12 @@ static inline hyperslab_memory hyperslab_inside(const void *data, int32_t type, 
     return memory;
 }
 
+/* For hyperslab.F90: the memory that a descriptor of Fortran says, with its dimensions in the order of C. `compiler` says how
+ * descriptors look; `shape` and `strides` have room for 15 numbers, to which `memory` points then. Local. */
+enum { HYPERSLAB_GFORTRAN = 1 };
+int hyperslab_memory_of_fortran(const void *descriptor, int compiler, hyperslab_memory *memory, int64_t *shape,
+                                int64_t *strides);
+
 /* ---- attributes -------------------------------------------------------------------------------------------------------- */
 
 /* Names and typed values, in this rank's memory. Freed by hyperslab_attributes_free(). */

@@ -248,10 +248,23 @@ pub(crate) unsafe fn element(number: i32, code: *const c_char) -> Result<Element
         let unknown = || Error::invalid(format!("there is no type '{code}'"));
         return ElementType::from_numpy(code).ok_or_else(unknown);
     }
+    if number < 0 {
+        return Err(refused_of_fortran(number));
+    }
     let kind = usize::try_from(number - 1).ok().and_then(|place| Kind::ALL.get(place));
     let hint = "give one of the header, such as HYPERSLAB_FLOAT64";
     let unknown = || Error::invalid(format!("there is no type with the number {number}")).with_hint(hint);
     kind.map(|kind| ElementType::native(*kind)).ok_or_else(unknown)
+}
+
+/// Why an array of Fortran is not moved, by the class of its type below zero.
+fn refused_of_fortran(class: i32) -> Error {
+    let (what, hint) = match class {
+        -2 => ("logical arrays", "give integers of one byte"),
+        -5 => ("character arrays", "write texts as attributes"),
+        _ => ("arrays of this type", "give integers, or real or complex numbers of 4 or 8 bytes"),
+    };
+    Error::unsupported(format!("{what} of Fortran cannot be moved")).with_hint(hint)
 }
 
 /// The number of a type in the header.

@@ -257,6 +257,14 @@ pub(crate) unsafe fn section(pointer: *const CSection) -> Result<Option<Section>
     }
 }
 
+impl CMemory {
+    /// All of a memory of this type, shape and strides.
+    pub(crate) fn of(data: *mut c_void, kind: i32, ndim: i32, (shape, strides): (*const i64, *const i64)) -> CMemory {
+        let (offsets, code) = (std::ptr::null(), std::ptr::null());
+        CMemory { size: size_of::<CMemory>(), data, kind, ndim, shape, strides, offsets, code }
+    }
+}
+
 impl CItem {
     /// Of the arguments of a call that moves one array.
     pub(crate) fn new(

@@ -7,5 +7,6 @@ mod attributes;
 mod comm;
 mod dist;
 mod errors;
+mod fortran;
 mod group;
 mod moving;
