@@ -147,14 +147,16 @@ def test_the_static_library_does_the_same(folder: Path, tmp_path: Path) -> None:
 def check_verbs(path: Path) -> None:
     """What the program left, as others read it."""
     group = zarr.open_group(path / "verbs.zarr", mode="r")
-    assert sorted(group.array_keys()) == ["rho", "sooner"]
+    assert sorted(group.array_keys()) == ["blank", "rho", "sooner"]
     assert sorted(group.group_keys()) == ["inner", "s10", "s9"]
     with h5py.File(path / "verbs.h5") as file:
-        assert sorted(file) == ["inner", "rho", "s10", "s9", "sooner"]
+        assert sorted(file) == ["blank", "inner", "rho", "s10", "s9", "sooner"]
         for rho in (group["rho"], file["rho"]):
             assert (rho.shape, rho.dtype, rho.chunks) == ((8, 4), np.float64, (2, 4))
             np.testing.assert_array_equal(rho[6:], [[0.25] * 4, [-1] * 4])
             np.testing.assert_array_equal(rho[0], np.arange(4))
+        for blank in (group["blank"], file["blank"]):
+            np.testing.assert_array_equal(blank[...], [[-1] * 4, [0.25] * 4, *[[-1] * 4] * 4])
         for of in (file.attrs, file["rho"].attrs, file["s10"].attrs, file["inner"].attrs):
             assert (of["count"], of["count"].dtype, of["pair"].tolist()) == (3, np.int32, [0.5, -1.5])
             assert (of["units"], list(of["axes"])) == ("kg m-3", ["x", "yä"])

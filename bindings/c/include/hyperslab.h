@@ -433,6 +433,10 @@ typedef struct hyperslab_write_options {
 int hyperslab_write(hyperslab_group *group, const char *name, const hyperslab_memory *memory,
                     const hyperslab_dist *dist, const hyperslab_section *section,
                     const hyperslab_write_options *options);
+/* Makes an array that has the fill value everywhere, to be written in sections. `type` is that of what is stored; options may say
+ * it by a code. Collective. */
+int hyperslab_create_array(hyperslab_group *group, const char *name, int32_t type, int32_t ndim, const int64_t *shape,
+                           const hyperslab_write_options *options);
 /* Reads an array, or a section of it, into memory. Collective. Without `dist`, each rank reads all of it, and says the shape of
  * its memory. */
 int hyperslab_read(hyperslab_group *group, const char *name, const hyperslab_memory *memory,

@@ -320,6 +320,27 @@ impl ForeignItem {
         Ok(ForeignItem { name: name.into(), locals, held, section, element, options: item.options })
     }
 
+    /// Of a new array, of which nothing is written yet.
+    ///
+    /// # Safety
+    /// Pointers are what the header asks for.
+    pub(crate) unsafe fn new_array(
+        name: *const c_char,
+        kind: i32,
+        (ndim, shape): (i32, *const i64),
+        options: *const CWriteOptions,
+    ) -> Result<ForeignItem, Error> {
+        // SAFETY: as the caller says.
+        unsafe {
+            let (name, code) =
+                (text("the name of an array", name)?, maybe_sized("hyperslab_write_options", options)?.code);
+            let shape = numbers("the shape of an array", shape, ndim.into())?;
+            let element = Some(element(kind, code)?);
+            let held = Some(Arc::new(Ownership::Boxes { shape, boxes: Vec::new() }));
+            Ok(ForeignItem { name: name.into(), locals: Vec::new(), held, section: None, element, options })
+        }
+    }
+
     /// Names of several, as far as they can be told, for messages.
     ///
     /// # Safety

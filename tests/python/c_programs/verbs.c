@@ -137,6 +137,14 @@ static void walk_through(const hyperslab_comm *comm, const char *path, int is_za
     both[0].options = &options;
     both[1] = hyperslab_item_of("id", &id, line);
     DO(hyperslab_write_many(group, 2, both));
+    /* Nothing of it is written but one row. */
+    int64_t second[2] = {1, 0}, whole_row[2] = {1, 4};
+    hyperslab_section one_row = hyperslab_section_of(2, second, whole_row, NULL);
+    hyperslab_write_options blank = {.size = sizeof blank, .fill_value = &fill};
+    DO(hyperslab_create_array(group, "blank", HYPERSLAB_FLOAT64, 2, shape, &blank));
+    EXPECT(hyperslab_create_array(group, "blank", HYPERSLAB_FLOAT64, 2, shape, &blank) ==
+           (is_zarr ? HYPERSLAB_EXISTS : HYPERSLAB_INVALID));
+    DO(hyperslab_write(group, "blank", &new_rows, rows, &one_row, NULL));
     DO(hyperslab_edit_attributes(group, NULL, given, 0, NULL));
     DO(hyperslab_edit_attributes(group, "rho", NULL, 1, removed));
     DO(hyperslab_edit_attributes(group, "rho", given, 0, NULL));
@@ -179,7 +187,7 @@ static void walk_through(const hyperslab_comm *comm, const char *path, int is_za
     DO(hyperslab_delete(group, "id"));
     DO(hyperslab_flush(group));
     DO(hyperslab_arrays(group, &names));
-    EXPECT(lists(names, 1, is_zarr ? "rho/sooner/" : "inner/u/rho/s10/rho/s9/rho/sooner/"));
+    EXPECT(lists(names, 1, is_zarr ? "blank/rho/sooner/" : "blank/inner/u/rho/s10/rho/s9/rho/sooner/"));
     DO(hyperslab_groups(group, &names));
     EXPECT(lists(names, 1, "inner/s10/s9/"));
     for (int which = HYPERSLAB_REMOVED; which <= HYPERSLAB_PASSED_OVER; which++) {

@@ -89,6 +89,28 @@ pub unsafe extern "C" fn hyperslab_write(
     unsafe { hyperslab_write_many(group, 1, &CItem::new(name, memory, dist, section, options)) }
 }
 
+/// Makes an array.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hyperslab_create_array(
+    group: *mut GroupHandle,
+    name: *const c_char,
+    kind: i32,
+    ndim: i32,
+    shape: *const i64,
+    options: *const CWriteOptions,
+) -> c_int {
+    border(|| {
+        // SAFETY: as the header asks.
+        let group = unsafe { given("the group", group.cast_const()) }?;
+        // SAFETY: as the header asks.
+        let ready =
+            unsafe { ForeignItem::new_array(name, kind, (ndim, shape), options).and_then(|one| writes(vec![one])) };
+        group.together("make an array in", ready, |opened, (asks, options)| {
+            opened.arrays().write(&asks, &options).map(drop)
+        })
+    })
+}
+
 /// Reads an array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hyperslab_read(
