@@ -360,7 +360,7 @@ contains
         if (c_associated(comm)) ignored = hyperslab_set_errors(comm, merge(0_c_int, 1_c_int, present(stat)))
     end subroutine
 
-    !> Gives the caller what a call ended with, or ends the program where nobody takes it.
+    !> Gives the caller the status of a call, or ends the program where it is not taken.
     subroutine finish(status, stat, errmsg)
         integer(c_int), intent(in) :: status
         integer, intent(out), optional :: stat

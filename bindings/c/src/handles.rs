@@ -59,3 +59,9 @@ impl GroupHandle {
         GroupHandle { member: self.member.clone(), opened }
     }
 }
+
+/// Any thread may make calls with a handle, also several at a time, but for attributes that are being set.
+const _: fn() = || {
+    fn is_for_all_threads<T: Send + Sync>() {}
+    is_for_all_threads::<(CommHandle, DistHandle, GroupHandle, RequestHandle, AttributesHandle, NamesHandle)>();
+};

@@ -108,7 +108,7 @@ mod tests {
     use crate::failure::last;
 
     #[test]
-    fn a_panic_stays_inside_and_other_ranks_hear_of_it() {
+    fn a_panic_stays_inside_and_other_ranks_get_it() {
         let [first, second] = <[Comm; 2]>::try_from(Comm::threads(2)).ok().unwrap();
         let panicking = std::thread::spawn(move || {
             let member = CMember::new(first);

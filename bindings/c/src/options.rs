@@ -474,7 +474,7 @@ pub(crate) fn reads(given: Vec<ForeignItem>) -> (Vec<String>, ReadOptions) {
 }
 
 impl CArrayInfo {
-    /// Fills what a caller has room for, who may know an earlier header.
+    /// Fills the room of a caller, which may be that of an earlier header.
     ///
     /// # Safety
     /// The pointer points to as many bytes as the first of its fields says.

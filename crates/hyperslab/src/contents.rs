@@ -3,7 +3,7 @@
 use hyperslab_format::raw::Order;
 use hyperslab_layout::ElementType;
 
-/// What a file holds besides the elements of its arrays.
+/// What a file holds apart from the elements of its arrays.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contents {
     /// Order of the elements of each array.
