@@ -33,11 +33,12 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .NOTPARALLEL:
-.PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests c-library test-rust types \
+.PHONY: help setup install wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests c-library test-rust types \
     test-python test-beside test-alone test-openmpi fuzz reproduce bench regret loom asan clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
+	@echo 'make install    libhyperslab, its header and the source of its Fortran module, below PREFIX=/usr/local'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
 	@echo 'make flash-trace  its checkpoints by traces: pages and pictures'
@@ -109,6 +110,14 @@ $(PORTABLE)/.built: $(SOURCES) $(PORTABLE)/.zig
 	    --compatibility manylinux_2_28 --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir target/portable \
 	    --quiet --interpreter $(BIN)/python --out $(PORTABLE)
 	@touch $@
+
+# ---- C, C++ and Fortran ----------------------------------------------------------------------------------------
+
+PREFIX ?= /usr/local
+
+install:
+	@$(LIMITED) 20m cargo build --locked --quiet --release --package hyperslab-c
+	@scripts/install target/release $(PREFIX)
 
 # ---- the demonstration -----------------------------------------------------------------------------------------
 
