@@ -7,8 +7,8 @@ Before a block may stand, as a comment of HTML:
     <!-- not run: REASON -->    it cannot run here
     <!-- hidden setup: ... -->  (for readers of the source)
 
-Blocks of C and Fortran are programs, which a compiler looks at. Lines of console blocks that begin with ``$`` are run
-by a shell; lines after them are what is printed, where ``...`` stands for anything.
+Blocks of C, C++ and Fortran are programs, which a compiler looks at. Lines of console blocks that begin with ``$`` are
+run by a shell; lines after them are what is printed, where ``...`` stands for anything.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def run_page(page: Path, folder: Path) -> int:
                 _execute(program, folder, where)
                 program = ""
             _console(block.body, folder, where)
-        elif block.language == "c":
-            _look_at_c(block.body, folder, where)
+        elif block.language in ("c", "cpp"):
+            _look_at_c(block.body, folder, where, block.language)
         elif block.language == "fortran":
             _look_at_fortran(block.body, folder, where)
         else:
@@ -101,13 +101,14 @@ def run_page(page: Path, folder: Path) -> int:
     return ran
 
 
-def _look_at_c(program: str, folder: Path, where: str) -> None:
-    (folder / "block.c").write_text(program)
+def _look_at_c(program: str, folder: Path, where: str, language: str) -> None:
+    (folder / f"block.{language}").write_text(program)
     include = Path(sys.prefix) / "include"
-    if shutil.which("cc") is None or ("mpi.h" in program and not (include / "mpi.h").exists()):
+    compiler, standard = {"c": ("cc", "c99"), "cpp": ("c++", "c++20")}[language]
+    if shutil.which(compiler) is None or ("mpi.h" in program and not (include / "mpi.h").exists()):
         return
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-isystem", str(include)]
-    command = ["cc", *flags, "-I", str(ROOT / "bindings/c/include"), "block.c"]
+    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-isystem", str(include)]
+    command = [compiler, *flags, "-I", str(ROOT / "bindings/c/include"), f"block.{language}"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, f"{where}:\n{done.stderr}"
 

@@ -59,9 +59,20 @@ project(strangers LANGUAGES {languages})
 find_package(hyperslab 0.1 CONFIG REQUIRED)
 {targets}
 """
+CXX = """
+#include <hyperslab.hpp>
+namespace hs = hyperslab;
+int main(int, char **argv)
+{
+    hs::comm comm = hs::comm::alone();
+    std::vector<double> values{0, 1, 2, 3, 4, 5};
+    hs::open(comm, argv[1], "w").write("rho", values, hs::dist::blocks(comm, {2, 3}));
+}
+"""
 TARGETS = {
     "C": "add_executable(c first.c)\ntarget_link_libraries(c hyperslab::c)\n"
     "add_executable(c_static first.c)\ntarget_link_libraries(c_static hyperslab::c_static)\n",
+    "CXX": "add_executable(cxx first.cpp)\ntarget_link_libraries(cxx hyperslab::cxx)\n",
     "Fortran": "add_executable(fortran first.f90)\ntarget_link_libraries(fortran hyperslab::fortran)\n",
 }
 
@@ -86,6 +97,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sources(tmp_path: Path) -> Path:
     (tmp_path / "first.c").write_text(C, encoding="utf-8")
     (tmp_path / "first.f90").write_text(FORTRAN, encoding="utf-8")
+    (tmp_path / "first.cpp").write_text(CXX, encoding="utf-8")
     return tmp_path
 
 
@@ -119,12 +131,12 @@ def test_pkg_config_finds_it_where_it_is(prefix: Path, sources: Path) -> None:
 def test_cmake_finds_it(language: str, prefix: Path, sources: Path) -> None:
     if shutil.which("cmake") is None:
         pytest.skip("there is no cmake on the path")
-    compiler("gfortran" if language == "Fortran" else "cc")
-    text = CMAKE.format(languages="C Fortran" if language == "Fortran" else "C", targets=TARGETS[language])
+    compiler({"C": "cc", "CXX": "c++", "Fortran": "gfortran"}[language])
+    text = CMAKE.format(languages=f"C {language}", targets=TARGETS[language])
     (sources / "CMakeLists.txt").write_text(text, encoding="utf-8")
     run("cmake", "-S", sources, "-B", sources / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", sources / "build")
-    for program in ("c", "c_static") if language == "C" else ("fortran",):
+    for program in {"C": ["c", "c_static"], "CXX": ["cxx"], "Fortran": ["fortran"]}[language]:
         writes(sources / "build" / program, prefix)
 
 
