@@ -14,6 +14,11 @@ BIN := $(VENV)/bin
 LIMITED := scripts/limited
 WHEEL := target/wheel
 
+# `wheel` is what people install and what is measured: one unit, which takes minutes to compile. For all else, the same code is
+# compiled in several, in half the time.
+PROFILE ?= $(if $(filter setup bench regret reproduce test-long,$(MAKECMDGOALS)),wheel,release)
+export PROFILE
+
 SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock $(wildcard machines/*.toml) $(shell find crates bindings/python \
     \( -name target -o -name tests -o -name __pycache__ \) \
     -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \
@@ -55,7 +60,7 @@ help:
 
 # ---- environments and the package ------------------------------------------------------------------------------
 
-setup: $(VENV)/.package
+setup: $(VENV)/.package-$(PROFILE)
 
 $(VENV)/.requirements: requirements-dev.txt scripts/make-venv scripts/find-python
 	@$(LIMITED) 15m scripts/make-venv $(VENV) requirements-dev.txt
@@ -77,18 +82,20 @@ target/browser/chromium: scripts/make-browser scripts/find-python
 	@$(LIMITED) 10m scripts/make-browser $(@D)
 
 # One wheel for all: it contains no MPI and binds to the one that the process has loaded.
-$(WHEEL)/.built: $(SOURCES) $(VENV)/.requirements
+$(WHEEL)/.built-$(PROFILE): $(SOURCES) $(VENV)/.requirements
 	@rm -rf $(WHEEL)
-	@$(LIMITED) 20m $(BIN)/maturin build --locked --compatibility linux --quiet \
+	@$(LIMITED) 20m $(BIN)/maturin build --locked --compatibility linux --quiet --profile $(PROFILE) \
 	    --interpreter $(BIN)/python --out $(WHEEL)
 	@touch $@
 
-$(VENV)/.package: $(WHEEL)/.built
+$(VENV)/.package-$(PROFILE): $(WHEEL)/.built-$(PROFILE)
+	@rm -f $(VENV)/.package-*
 	@$(LIMITED) 2m $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
 	    --force-reinstall $(WHEEL)/*.whl
 	@touch $@
 
-$(VENV_OPENMPI)/.package: $(WHEEL)/.built $(VENV_OPENMPI)/.requirements
+$(VENV_OPENMPI)/.package-$(PROFILE): $(WHEEL)/.built-$(PROFILE) $(VENV_OPENMPI)/.requirements
+	@rm -f $(VENV_OPENMPI)/.package-*
 	@$(LIMITED) 2m $(VENV_OPENMPI)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
 	    --force-reinstall $(WHEEL)/*.whl
 	@touch $@
@@ -139,7 +146,7 @@ flash-trace: setup $(BROWSER)
 # Several at a time, since each of them often leaves a core idle: the release build beside Clippy and compiling the tests
 # of Rust; then the tests of Python, by two processes, beside those of Open MPI. What judges times runs alone.
 test: $(VENV)/.requirements
-	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package' \
+	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package-$(PROFILE)' \
 	    '$(MAKE) --no-print-directory clippy compile-tests'
 	@$(MAKE) --no-print-directory test-rust
 	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)' \
@@ -184,7 +191,7 @@ NOT_OF_MPI := soak jeans_numerics newcomer hdf5 netcdf sharded calibrate cluster
 
 # The tests of the benchmark, which starts launches of its own, run under MPICH only; so do, but for `make test-long`, those of
 # formats and of faults and memory that wait for nothing else.
-test-openmpi: $(VENV_OPENMPI)/.package
+test-openmpi: $(VENV_OPENMPI)/.package-$(PROFILE)
 	@$(OPENMPI) $(LIMITED) 25m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider --durations=25 -m '$(MARKS)' \
 	    --deselect tests/python/test_regret.py --deselect tests/python/test_peers.py $(LEFT_OUT)
 
@@ -199,7 +206,7 @@ test-alone: setup
 	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider --durations=25 -m 'alone and not long'
 
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
-test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
+test-long: lint types $(VENV_OPENMPI)/.package-$(PROFILE) $(BROWSER)
 	@HYPERSLAB_TIMES=25 $(LIMITED) 60m cargo test $(FEATURES) --locked --release -- --include-ignored
 	@$(MAKE) --no-print-directory loom
 	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
