@@ -138,3 +138,33 @@ def test_nothing_is_called_whole_that_was_not_checked(tmp_path: Path) -> None:
     np.arange(8.0).tofile(tmp_path / "a.raw")
     text = hs.verify(tmp_path / "a.raw").text
     assert text.endswith("nothing else was checked, since the arrays of the file are not known")
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("kind", ["hdf5", "netcdf3", "netcdf4", "zarr"])
+def test_what_a_name_does_not_tell_the_first_bytes_do(kind: Any, ranks: int, tmp_path: Path) -> None:
+    path = tmp_path / "restart"
+    with hs.open(path, "w", format=kind) as file:
+        file.write("a", np.arange(3.0), dimension_names=["x"])
+
+    def program(comm: Any) -> None:
+        for mode in ("r", "r+", "a"):
+            with hs.open(path, mode, comm=comm) as file:
+                assert file.read("a").tolist() == [0, 1, 2]
+                assert (
+                    type(file).__name__
+                    == {
+                        "hdf5": "Hdf5File",
+                        "netcdf3": "NetcdfFile",
+                        "netcdf4": "Hdf5File",
+                        "zarr": "Group",
+                    }[kind]
+                )
+
+    hs.threads(ranks, program)
+    hs.save_npy(tmp_path / "array", np.arange(3.0))
+    with pytest.raises(hs.UnsupportedError, match=r"is a file of format 'npy'\n  hint: open npy files with load_npy"):
+        hs.open(tmp_path / "array")
+    (tmp_path / "text").write_text("nothing of ours")
+    with pytest.raises(hs.NotFoundError, match="is not a Zarr store: expected a directory, found a file"):
+        hs.open(tmp_path / "text")

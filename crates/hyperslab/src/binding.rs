@@ -9,6 +9,7 @@ pub use crate::driver::Driver;
 pub use crate::environment::launched;
 pub use crate::left::{Unpublished, tell};
 pub use crate::measuring::Measuring;
+pub use crate::opening::format_of;
 pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, mode_named, strategy_named};
 pub use crate::place::place_named;
 pub use crate::selection::{Pick, select};

@@ -46,9 +46,13 @@ pub fn open(comm: &Comm, place: impl Into<Location>, mode: Mode, mut options: Op
     }
     match format {
         Format::Zarr => Store::open(comm, location, mode, options).map(Opened::from),
-        Format::Hdf5 | Format::Netcdf4 => {
+        Format::Hdf5 | Format::Netcdf4 | Format::Netcdf4Classic => {
             let new = Hdf5Options::default().attributes(attributes).unlimited(unlimited);
-            let new = if format == Format::Netcdf4 { new.netcdf() } else { new };
+            let new = match format {
+                Format::Netcdf4 => new.netcdf(),
+                Format::Netcdf4Classic => new.netcdf_classic(),
+                _ => new,
+            };
             File::open_hdf5(comm, location, mode, options, new).map(Opened::from)
         }
         Format::Netcdf3(version) => {
@@ -66,7 +70,7 @@ fn check(
     mode: Mode,
     (unlimited, attributes, is_laid_out): (&[String], &Attributes, bool),
 ) -> Result<(), Error> {
-    let named = matches!(format, Format::Hdf5 | Format::Netcdf4 | Format::Netcdf3(_));
+    let named = !matches!(format, Format::Zarr | Format::Npy | Format::Raw);
     let refused = |what: &str, of: &str, hint: &str| {
         Err(Error::invalid(format!("{what} cannot be given for {of}")).with_hint(hint))
     };
@@ -109,7 +113,10 @@ fn name_of(location: &Location) -> String {
 
 /// The format of what is opened. Where only what is there can tell, rank 0 looks, and all ranks are told; then this is
 /// collective.
-pub(crate) fn format_of(comm: &Comm, location: &Location, mode: Mode, options: &OpenOptions) -> Result<Format, Error> {
+///
+/// # Errors
+/// The same on all ranks, when storage does not answer, or the name is that of an archive.
+pub fn format_of(comm: &Comm, location: &Location, mode: Mode, options: &OpenOptions) -> Result<Format, Error> {
     if let Some(format) = options.format.or(options.contents.as_ref().map(|_| Format::Raw)) {
         return Ok(format);
     }

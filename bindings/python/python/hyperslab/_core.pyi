@@ -361,6 +361,7 @@ class Target:
         keywords: _OpenKeywords,
         new: tuple[str | None, str | None, _RawAttributes],
     ) -> None: ...
+    def format_there(self, comm: Comm, place: _Place, mode_name: str, keywords: _OpenKeywords) -> str: ...
     def open_hdf5(
         self,
         comm: Comm,

@@ -16,7 +16,7 @@ from hyperslab._paths import local_path, refuse_other_formats
 from hyperslab._printing import warn
 from hyperslab._typed import raw_of
 from hyperslab._values import unfit
-from hyperslab.errors import InvalidError
+from hyperslab.errors import InvalidError, UnsupportedError
 from hyperslab.group import Group
 from hyperslab.hdf5 import ENDS as HDF5_ENDS
 from hyperslab.hdf5 import ENDS_OF_NETCDF4, Hdf5File
@@ -110,8 +110,8 @@ _FORMATS: dict[str, tuple[Callable[..., Group], tuple[str, ...]]] = {
 }
 
 
-def _format_of(path: Place, name: str | None) -> Callable[..., Group]:
-    """How a path is opened: by the format that is named, or by its end; all else is a Zarr store."""
+def _format_of(this: Opening, path: Place, name: str | None) -> Callable[..., Group]:
+    """How a path is opened: by the format that is named, its end, or what is there; all else is a Zarr store."""
     if name is not None:
         if name not in _FORMATS:
             message = f"there is no format {name!r}\n  hint: choose among {', '.join(map(repr, _FORMATS))}"
@@ -119,9 +119,21 @@ def _format_of(path: Place, name: str | None) -> Callable[..., Group]:
         return _FORMATS[name][0]
     text = (path.name if isinstance(path, Striped) else place_text(path)).lower()
     opens = next((opened for opened, ends in _FORMATS.values() if ends and text.endswith(ends)), None)
-    if opens is None and isinstance(path, (str, PathLike)):
-        refuse_other_formats(local_path(path))
-    return opens or _open_zarr
+    if opens is not None:
+        return opens
+    if not isinstance(path, (str, PathLike)):
+        return _open_zarr
+    refuse_other_formats(local_path(path))
+    if this.mode in ("w", "x") or text.rstrip("/").endswith(".zarr"):
+        return _open_zarr
+    # A file that is called otherwise is known by its first bytes, as rank 0 sees them.
+    found = this.core.format_there(this.comm, this.place, this.mode, this.given)
+    if found not in _FORMATS:
+        message = (
+            f"'{text}' is a file of format {found!r}\n  hint: open npy files with load_npy, and raw files with open_raw"
+        )
+        raise UnsupportedError(message)
+    return _FORMATS[found][0]
 
 
 def _warn_of_consolidated(store: Group, path: str) -> None:
@@ -169,10 +181,10 @@ def open(  # noqa: A001 (as zarr has it)
         closed.
     format : str, optional
         ``"zarr"``, ``"hdf5"``, ``"netcdf4"``, ``"netcdf4_classic"`` (netCDF-4 with the types and dimensions of netCDF-3
-        only), or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the
-        name when not given, and of a NetCDF file that exists by what it is. For a new classic file the version can be
-        said, as netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1),
-        ``NETCDF3_64BIT_OFFSET`` (CDF-2), ``NETCDF3_64BIT_DATA`` (CDF-5). Otherwise it is the second, which all tools
+        only), or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the name when not given, or by the
+        first bytes of a file that exists and whose name says nothing. Of a new classic file the version can be said, as
+        netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1), ``NETCDF3_64BIT_OFFSET`` (CDF-2),
+        ``NETCDF3_64BIT_DATA`` (CDF-5). Otherwise it is the second, which all tools
         read, or the third where only that has the types or the room.
     unlimited : str or sequence of str, optional
         Of a new NetCDF or HDF5 file: the name of the dimension that may grow; in HDF5 and netCDF-4 there may be
@@ -254,8 +266,8 @@ def open(  # noqa: A001 (as zarr has it)
             }
             if not isinstance(mode, str):
                 raise unfit("mode", "'r', 'r+', 'a', 'w' or 'x'", mode)
-            kind = _format_of(path, format)
-            store = kind(Opening(core, member, place_of(path), mode, given, New(format, unlimited, attributes)))
+            this = Opening(core, member, place_of(path), mode, given, New(format, unlimited, attributes))
+            store = _format_of(this, path, format)(this)
         noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
         _warn_of_left(store, member, place_text(path))
         if mode == "r":
