@@ -122,8 +122,7 @@ $(PORTABLE)/.built: $(SOURCES) $(PORTABLE)/.zig
 
 PREFIX ?= /usr/local
 
-install:
-	@$(LIMITED) 20m cargo build --locked --quiet --release --package hyperslab-c
+install: c-library
 	@scripts/install target/release $(PREFIX)
 
 # ---- the demonstration -----------------------------------------------------------------------------------------
@@ -146,7 +145,7 @@ flash-trace: setup $(BROWSER)
 # Several at a time, since each of them often leaves a core idle: the release build beside Clippy and compiling the tests
 # of Rust; then the tests of Python, by two processes, beside those of Open MPI. What judges times runs alone.
 test: $(VENV)/.requirements
-	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package-$(PROFILE)' \
+	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package-$(PROFILE) c-library' \
 	    '$(MAKE) --no-print-directory clippy compile-tests'
 	@$(MAKE) --no-print-directory test-rust
 	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)' \
@@ -171,11 +170,10 @@ clippy: $(VENV)/.requirements
 
 compile-tests:
 	@$(LIMITED) 15m cargo test $(FEATURES) --locked --quiet --no-run
-	@$(MAKE) --no-print-directory c-library
 
-# libhyperslab.so and libhyperslab.a, which the tests of C link to.
+# libhyperslab.so and libhyperslab.a, which programs of the tests link to; of the crates that the wheel was made of.
 c-library:
-	@$(LIMITED) 15m cargo build $(FEATURES) --locked --quiet --package hyperslab-c
+	@$(LIMITED) 15m cargo build --locked --quiet --release --package hyperslab-c
 
 test-rust:
 	@$(LIMITED) 15m cargo test $(FEATURES) --locked --quiet -- --show-output
@@ -206,7 +204,7 @@ test-alone: setup
 	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider --durations=25 -m 'alone and not long'
 
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
-test-long: lint types $(VENV_OPENMPI)/.package-$(PROFILE) $(BROWSER)
+test-long: lint types c-library $(VENV_OPENMPI)/.package-$(PROFILE) $(BROWSER)
 	@HYPERSLAB_TIMES=25 $(LIMITED) 60m cargo test $(FEATURES) --locked --release -- --include-ignored
 	@$(MAKE) --no-print-directory loom
 	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
