@@ -211,7 +211,7 @@ FAILURES = {
     "given up": (PEER, "no time"),
 }
 HINTS = {
-    "no format": "choose among 'zarr', 'netcdf3', 'hdf5', 'netcdf4', 'npy', 'raw'",
+    "no format": "choose among 'zarr', 'netcdf3', 'hdf5', 'netcdf4', 'netcdf4_classic', 'npy', 'raw'",
     "later options": "",
     "no shape to read into": "use hyperslab_inside(), or give a distribution",
     "read only": "open it with mode 'r+' to change it",

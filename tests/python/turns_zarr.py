@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numcodecs
 import numpy as np
-import tensorstore as ts
+import pytest
 import xarray as xr
 import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, TransposeCodec, ZstdCodec
@@ -19,6 +19,8 @@ from turns_draw import Drawing
 from turns_hdf5 import indices
 from turns_model import Array, Group, Tree, chance, native, one_of, same, some_chunks, some_elements, some_shape
 from turns_play import Game, same_attributes
+
+ts = pytest.importorskip("tensorstore")
 
 NUMBERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "?")
 OTHERS = ("S4", "U3", "<M8[s]", "<m8[ns]", "O")

@@ -302,7 +302,7 @@ typedef struct hyperslab_raw_array {
 
 typedef struct hyperslab_open_options {
     size_t size;            /* sizeof(hyperslab_open_options) */
-    const char *format;     /* "zarr", "hdf5", "netcdf4", "netcdf3", "npy", "raw"; by the name or the first bytes if null */
+    const char *format;     /* "zarr", "hdf5", "netcdf4", "netcdf4_classic", "netcdf3", "npy", "raw"; by the name or the first bytes if null */
     int32_t durable;        /* HYPERSLAB_NO: what is published survives a crash of the program, not a loss of power */
     int32_t servers;        /* how many ranks handle storage; chosen if 0 */
     double arrival_seconds; /* how long a call waits for other ranks; 1800 if 0 */

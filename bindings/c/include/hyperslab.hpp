@@ -565,7 +565,7 @@ class attributes {
 
 // How something is opened; what is not said is chosen: open(comm, "run.h5", "w", {.durable = false}).
 struct open_options {
-    std::string format = {}; // "zarr", "hdf5", "netcdf4", "netcdf3", "npy"; by the name or the first bytes if empty
+    std::string format = {}; // "zarr", "hdf5", "netcdf4", "netcdf4_classic", "netcdf3"; by the name or the first bytes if empty
     std::optional<bool> durable = {};
     int servers = 0;
     double arrival_seconds = 0, progress_seconds = 0, storage_seconds = 0;

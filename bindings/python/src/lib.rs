@@ -39,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrays::Local>()?;
     module.add_function(wrap_pyfunction!(arrays::locals_of, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::attributes_in, module)?)?;
+    module.add_function(wrap_pyfunction!(looking::format_there, module)?)?;
     module.add_class::<layout::Distribution>()?;
     module.add_class::<layout::Pieces>()?;
     module.add_class::<comm::Comm>()?;

@@ -1,10 +1,13 @@
 //! What is looked at in storage without reading elements.
 
+use crate::comm::Comm;
 use crate::errors::raise_alone;
 use crate::interrupts::call;
-use crate::options::Name;
-use crate::target::Target;
-use hyperslab::File;
+use crate::memory::Place;
+use crate::options::{Name, OpenKeywords};
+use crate::target::{Target, mode};
+use hyperslab::binding::format_of;
+use hyperslab::{File, Format};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -24,6 +27,19 @@ pub(crate) fn stored_chunks(
     let file = target.file()?;
     let found = py.detach(|| file.stored_chunks(name, after.as_deref(), most.max(1)));
     Ok(found.map_err(|error| raise_alone(py, error))?.map(|units| (units.coordinates, units.more)))
+}
+
+/// The format of something whose name says nothing, by its first bytes, as rank 0 finds it. Collective.
+#[pyfunction]
+pub(crate) fn format_there(
+    py: Python<'_>,
+    comm: &Comm,
+    place: Place,
+    mode_name: &str,
+    keywords: OpenKeywords,
+) -> PyResult<&'static str> {
+    let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
+    call(py, || format_of(&comm, &place.into(), mode, &options).map(Format::name))
 }
 
 /// Raises what each use of something raises that is closed.

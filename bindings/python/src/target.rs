@@ -13,10 +13,10 @@ use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords};
 use crate::plain::{Plain, PlainOpening};
-use hyperslab::binding::{Arrays, format_of};
+use hyperslab::binding::Arrays;
 use hyperslab::{
-    ArrayWrite, AttributeEdit, Contents, Error, File, FileArray, Format, Hdf5Options, Mode, NetcdfOptions,
-    NetcdfVersion, Order, ReadOptions, Store, WriteOptions,
+    ArrayWrite, AttributeEdit, Contents, Error, File, FileArray, Hdf5Options, Mode, NetcdfOptions, NetcdfVersion,
+    Order, ReadOptions, Store, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ fn ask((Name(name), arrays, held): RawAsk) -> ArrayWrite {
     ArrayWrite { name, arrays: locals(arrays), holding: held.map(RawOwnership::holding) }
 }
 
-fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
+pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
     hyperslab::binding::mode_named(name).map_err(|error| raise_alone(py, error))
 }
 
@@ -493,19 +493,6 @@ impl Target {
             let contents = Contents { order, header, header_bytes, arrays };
             File::open(&comm, place, mode, options, contents).map(AnyTarget::File)
         })
-    }
-
-    /// The format of something whose name says nothing, by its first bytes, as rank 0 finds it. Collective.
-    fn format_there(
-        &self,
-        py: Python<'_>,
-        comm: &Comm,
-        place: Place,
-        mode_name: &str,
-        keywords: OpenKeywords,
-    ) -> PyResult<&'static str> {
-        let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
-        call(py, || format_of(&comm, &place.into(), mode, &options).map(Format::name))
     }
 
     /// Opens a NetCDF classic file; of a new one, its version, the name of the dimension that grows, and attributes.

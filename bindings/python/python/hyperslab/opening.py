@@ -127,7 +127,7 @@ def _format_of(this: Opening, path: Place, name: str | None) -> Callable[..., Gr
     if this.mode in ("w", "x") or text.rstrip("/").endswith(".zarr"):
         return _open_zarr
     # A file that is called otherwise is known by its first bytes, as rank 0 sees them.
-    found = this.core.format_there(this.comm, this.place, this.mode, this.given)
+    found = _core.format_there(this.comm, this.place, this.mode, this.given)
     if found not in _FORMATS:
         message = (
             f"'{text}' is a file of format {found!r}\n  hint: open npy files with load_npy, and raw files with open_raw"
