@@ -265,3 +265,24 @@ def test_readers_see_records_when_all_is_written(tmp_path: Path) -> None:
     found = values(path)["a"]
     assert found[:2].tolist() == [[1.0] * 4, [2.0] * 4]
     assert np.all(found[2] == netCDF4.default_fillvals["f8"])
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_a_shorter_array_comes_to_records_that_lie_in_order(ranks: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+
+    def program(comm: Any) -> None:
+        def whole(shape: tuple[int, ...]) -> hs.Distribution:
+            return hs.Distribution.replicated(shape, comm.size)
+
+        with hs.open(path, "w", comm=comm, unlimited="t") as file:
+            file.write("a", np.arange(9.0).reshape(3, 3), whole((3, 3)), dimension_names=["t", "x"])
+            file.flush()
+            file.write("b", np.array([1, 2, 3], "i2"), whole((3,)), dimension_names=["t"])
+            file.write("c", np.array([4, 5, 6], "i4"), whole((3,)), dimension_names=["t"])
+
+    hs.threads(ranks, program)
+    with netCDF4.Dataset(path) as data:
+        assert data["a"][...].tolist() == np.arange(9.0).reshape(3, 3).tolist()
+        assert data["b"][...].tolist() == [1, 2, 3]
+        assert data["c"][...].tolist() == [4, 5, 6]
