@@ -104,6 +104,29 @@ def test_a_write_that_fails_gives_room_back(tmp_path: Path) -> None:
         assert found["c"].id.get_offset() < end
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+def test_what_another_name_leads_to_keeps_its_room(kind: str, ranks: int, tmp_path: Path) -> None:
+    path, values = tmp_path / "a.h5", np.arange(5000.0)
+    with h5py.File(path, "w") as made:
+        group = made.create_group("g")
+        made["same"] = group if kind == "hard" else h5py.SoftLink("/g")
+    # The other name is one of the group, or the link itself.
+    written, gone, stays = ("g/x", "g", "same/x") if kind == "hard" else ("same/x", "same", "g/x")
+
+    def program(comm: Any) -> None:
+        whole = hs.Distribution.replicated((5000,), comm.size)
+        with hs.open(path, "r+", comm=comm) as file:
+            file.write(written, values, whole)
+            file.delete(gone)
+            file.write("other", np.full(5000, -1.0), whole)
+
+    hs.threads(ranks, program)
+    with h5py.File(path) as found:
+        assert np.array_equal(found[stays][()], values)
+        assert (found["other"][()] == -1).all()
+
+
 def test_without_its_lock_room_stays_as_others_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     with hs.open(path, "w") as file:

@@ -15,7 +15,7 @@ impl Hdf5File {
     /// # Errors
     /// As [`Hdf5File::listing`].
     pub fn dimensions(&self, source: &dyn MetadataSource) -> Result<Vec<ListedDimension>, Error> {
-        let (found, _) = ObjectWalk::all(self, source, Rc::default())?;
+        let (found, ..) = ObjectWalk::all(self, source, Rc::default())?;
         Ok(found.iter().filter_map(FoundDataset::as_dimension).collect())
     }
 

@@ -40,6 +40,8 @@ pub struct Hdf5Listing {
     pub is_netcdf: bool,
     /// Whether it keeps to the classic model of netCDF.
     pub is_classic: bool,
+    /// Whether any object has several names, by hard or soft links.
+    pub has_further_names: bool,
     /// Its dimensions, if it is one of netCDF-4.
     pub dimensions: Vec<ListedDimension>,
 }
@@ -53,7 +55,7 @@ impl Hdf5File {
     pub fn listing(&self, source: &dyn MetadataSource) -> Result<Hdf5Listing, Error> {
         let heaps = Rc::default();
         let attributes = self.readable_attributes(source, self.root(), &heaps)?;
-        let (mut found, groups) = ObjectWalk::all(self, source, heaps)?;
+        let (mut found, groups, has_further_names) = ObjectWalk::all(self, source, heaps)?;
         let scales = Scales::of(&found);
         let says = |name: &str| attributes.iter().any(|attribute| attribute.name == name);
         let is_classic = says(CLASSIC_MODEL);
@@ -71,7 +73,7 @@ impl Hdf5File {
             listed.dimensions = listed.dimensions.take().or(is_scalar.then(Vec::new));
         }
         let dimensions = found.iter().filter(|_| is_netcdf).filter_map(FoundDataset::as_dimension).collect();
-        Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf, is_classic, dimensions })
+        Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf, is_classic, has_further_names, dimensions })
     }
 
     pub(super) fn readable_attributes(

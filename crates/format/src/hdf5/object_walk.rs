@@ -52,12 +52,12 @@ struct Above {
 type GroupLeft = (Rc<Above>, String);
 
 impl<'a> ObjectWalk<'a> {
-    /// All datasets and what else is no group, and all groups.
+    /// All datasets and what else is no group, and all groups; and whether any object has several names.
     pub(super) fn all(
         file: &'a Hdf5File,
         source: &'a dyn MetadataSource,
         heaps: Rc<RefCell<GlobalHeaps>>,
-    ) -> Result<(Vec<FoundDataset>, Vec<ListedGroup>), Error> {
+    ) -> Result<(Vec<FoundDataset>, Vec<ListedGroup>, bool), Error> {
         let mut walk = ObjectWalk {
             file,
             source,
@@ -75,7 +75,7 @@ impl<'a> ObjectWalk<'a> {
         let left = walk.links(&root, "", links)?;
         walk.groups_below(left)?;
         walk.follow_soft_links(&root)?;
-        Ok((walk.found, walk.groups))
+        Ok((walk.found, walk.groups, walk.repeats > 0))
     }
 
     fn context(&self) -> Context<'a> {

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::said::{self, truth};
 use hyperslab_format::attribute::{AttributeEdit, Attributes};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, RoomLeft};
+use hyperslab_world::{Fault, FaultKind, Locks, RoomLeft};
 use std::borrow::Cow;
 use std::sync::PoisonError;
 
@@ -51,9 +51,11 @@ impl File {
         Ok(done.map(drop)?)
     }
 
-    /// Whether rank 0 keeps others, who heed locks, from reading the file.
+    /// Whether rank 0 keeps others, who heed locks, from reading the file, on whatever host.
     fn is_locked(&self) -> bool {
-        self.own_lock.lock().unwrap_or_else(PoisonError::into_inner).is_some() || self.attempts.keeps_shown()
+        let own = self.own_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let keeps = own.as_ref().is_some_and(|lock| lock.keeps_others_out()) || self.attempts.keeps_shown();
+        keeps && self.directory.locks("") != Locks::EachHost
     }
 
     /// All ranks know of a change.

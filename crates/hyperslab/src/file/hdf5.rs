@@ -324,6 +324,9 @@ impl Form for Hdf5 {
     }
 
     fn leaves_room(&mut self, path: &str) {
+        if self.has_further_names {
+            return;
+        }
         let gone = self.arrays.iter_mut().filter(|held| editing::is_in(&held.array.name, path));
         gone.filter_map(|held| held.room.take()).for_each(|room| self.free.put(room));
     }

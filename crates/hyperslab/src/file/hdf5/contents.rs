@@ -148,6 +148,8 @@ pub(super) struct Hdf5 {
     pub(super) end: u64,
     /// What lies before the end and is used by nothing, as far as this opening knows.
     pub(super) free: FreeRoom,
+    /// Whether any object may have several names: what is deleted by one of them is there by another.
+    pub(super) has_further_names: bool,
     /// Of a file that exists, its first bytes, with which it says how far it goes.
     pub(super) superblock: Vec<u8>,
     /// Whether it exists, and is changed where it lies.
@@ -171,6 +173,7 @@ impl Hdf5 {
             steps: Vec::new(),
             end: DATA_AT,
             free: FreeRoom::default(),
+            has_further_names: false,
             superblock: Vec::new(),
             is_there: false,
             options,

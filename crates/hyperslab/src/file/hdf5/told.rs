@@ -83,6 +83,7 @@ pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -
     // Behind its end may lie what ranks of a program that died still write: nothing new is put there.
     let w = Writer::default().number(file.end().max(actual));
     let w = w.number(listing.is_netcdf.into()).number(listing.is_classic.into());
+    let w = w.number(listing.has_further_names.into());
     let w = w.bytes(&attributes(&listing.attributes));
     let w = dimensions::tell(w, &listing.dimensions);
     let w = w.number(listing.datasets.len() as u64);
@@ -180,6 +181,7 @@ impl Hdf5 {
         let heard = || {
             let mut r = Reader::new(told);
             let (end, netcdf, classic) = (r.number()?, r.number()? == 1, r.number()? == 1);
+            let has_further_names = r.number()? == 1;
             let attributes = HeldAttributes::heard(r.bytes()?);
             let dimensions = dimensions::hear(&mut r)?;
             let (mut arrays, mut others) = (Vec::new(), BTreeMap::new());
@@ -211,6 +213,7 @@ impl Hdf5 {
                 steps,
                 end,
                 free: FreeRoom::default(),
+                has_further_names,
                 superblock,
                 is_there,
                 options,
