@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -113,14 +113,17 @@ def running(
     extra_environment: dict[str, str] | None = None,
     deaths_are_hidden: bool = False,
     inside: Sequence[str] = (),
+    through: Sequence[str] = (),
 ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
     """Run ``mpi_programs.<program>``; gives the launcher and the file of all that it and the ranks print.
 
     At the end of the context, what still runs is ended. An exception on one rank ends all (``python -m mpi4py``),
-    unless deaths are hidden from the launcher. `inside` is a command that runs the launcher.
+    unless deaths are hidden from the launcher. `inside` is a command that runs the launcher, `through` one that runs
+    each rank.
     """
     before = [*OUTLIVE, sys.executable] if deaths_are_hidden else [sys.executable, "-m", "mpi4py"]
-    command = [*inside, mpiexec(), "-n", str(ranks), *before, "-m", f"mpi_programs.{program}", *map(str, arguments)]
+    ranked = [mpiexec(), "-n", str(ranks), *through, *before, "-m", f"mpi_programs.{program}"]
+    command = [*inside, *ranked, *map(str, arguments)]
     with session() as own, tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
@@ -159,9 +162,11 @@ def run_ranks(
     timeout: float = TIMEOUT_SECONDS,
     extra_environment: dict[str, str] | None = None,
     inside: Sequence[str] = (),
+    through: Sequence[str] = (),
 ) -> str:
     """Run a program to its good end and return what it printed; otherwise the test fails and shows that."""
-    with running(ranks, program, *arguments, extra_environment=extra_environment, inside=inside) as (process, output):
+    how: dict[str, Any] = {"extra_environment": extra_environment, "inside": inside, "through": through}
+    with running(ranks, program, *arguments, **how) as (process, output):
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -3,8 +3,7 @@
 use crate::arrays::{RawSection, element, section};
 use crate::errors::raise;
 use crate::layout::RawOwnership;
-use crate::options::{OpenKeywords, WriteKeywords};
-use crate::target::order;
+use crate::options::{OpenKeywords, WriteKeywords, order};
 use hyperslab::{Direction, Layout, Limits, Planned};
 use pyo3::prelude::*;
 

@@ -6,8 +6,8 @@ use crate::errors::raise_alone;
 use crate::layout::RawOwnership;
 use hyperslab::binding::{casting_named, codecs_named, exchange_named, limit_of, strategy_named};
 use hyperslab::{
-    ArrayOptions, Codecs, Error, FileLocking, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Strategy,
-    WriteOptions,
+    ArrayOptions, Codecs, Error, FileLocking, Mode, OpenOptions, Order, Preference, ReadOptions, Sections, ShardShape,
+    Strategy, WriteOptions,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -253,4 +253,16 @@ pub(crate) fn strategies() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn strategy_help() -> String {
     Strategy::help(&Strategy::ALL)
+}
+
+pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
+    hyperslab::binding::mode_named(name).map_err(|error| raise_alone(py, error))
+}
+
+pub(crate) fn order(name: &str) -> PyResult<Order> {
+    match name {
+        "C" => Ok(Order::RowMajor),
+        "F" => Ok(Order::ColumnMajor),
+        _ => Err(PyValueError::new_err(format!("order '{name}' is neither 'C' (row-major) nor 'F' (column-major)"))),
+    }
 }

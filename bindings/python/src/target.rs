@@ -11,12 +11,12 @@ use crate::interrupts::{call, call_with, later, unless_of_a_handler, waiting};
 use crate::keyed;
 use crate::layout::RawOwnership;
 use crate::memory::Place;
-use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords};
+use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, mode, order};
 use crate::plain::{Plain, PlainOpening};
 use hyperslab::binding::Arrays;
 use hyperslab::{
-    ArrayWrite, AttributeEdit, Contents, Error, File, FileArray, Hdf5Options, Mode, NetcdfOptions, NetcdfVersion,
-    Order, ReadOptions, Store, WriteOptions,
+    ArrayWrite, AttributeEdit, Contents, Error, File, FileArray, Hdf5Options, NetcdfOptions, NetcdfVersion,
+    ReadOptions, Store, WriteOptions,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -29,18 +29,6 @@ type RawAsk = (Name, Vec<Py<Local>>, Option<RawOwnership>);
 
 fn ask((Name(name), arrays, held): RawAsk) -> ArrayWrite {
     ArrayWrite { name, arrays: locals(arrays), holding: held.map(RawOwnership::holding) }
-}
-
-pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
-    hyperslab::binding::mode_named(name).map_err(|error| raise_alone(py, error))
-}
-
-pub(crate) fn order(name: &str) -> PyResult<Order> {
-    match name {
-        "C" => Ok(Order::RowMajor),
-        "F" => Ok(Order::ColumnMajor),
-        _ => Err(PyValueError::new_err(format!("order '{name}' is neither 'C' (row-major) nor 'F' (column-major)"))),
-    }
 }
 
 /// What is open, from its opening until it is closed. Python makes one before it opens something, so that it can give up what a
@@ -320,6 +308,11 @@ impl Target {
     /// Names of the arrays of a group.
     fn arrays(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with_local(py, |target| target.names())
+    }
+
+    /// Whether this rank can say by itself what an array is.
+    fn can_look_at(&self, name: Name) -> PyResult<bool> {
+        Ok(self.open()?.arrays().can_look_at(&name.0))
     }
 
     fn has(&self, py: Python<'_>, name: Name) -> PyResult<bool> {

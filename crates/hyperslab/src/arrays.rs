@@ -102,6 +102,8 @@ trait Arrays for [Store File] {
     /// # Errors
     /// This rank's own, where storage is asked.
     fn has(&self, name: &str) -> Result<bool, Error>;
+    /// Whether this rank can say by itself what an array is; if not, it can after the first collective call on it. Local.
+    fn can_look_at(&self, name: &str) -> bool;
     /// Names of the groups in it. Local.
     ///
     /// # Errors

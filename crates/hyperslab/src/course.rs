@@ -1,19 +1,21 @@
 //! The doors of collective calls: each waits for the calls before it, drives one of the state machines of `collective`, and
 //! lets others see how it goes: the queue, an observer, a trace, what is learned of plans.
 
+use crate::apart::{ANOTHER, RankMounts};
 use crate::comm::{Comm, Member, Observer};
 use crate::crew::{self, Counted};
 use crate::line::{ANY_TARGET, Line, NO_TARGET};
 use crate::recording::Noted;
 use crate::said::quoted;
+use hyperslab_collective::attempts::Home;
 use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, Fields, served};
 use hyperslab_format::hdf5::Pipeline;
 use hyperslab_format::zarr::codec_from_bytes;
 use hyperslab_layout::{Codec, Numbering};
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Awaited, Limits, Party, Question, Waits, Walk, Walked};
-use hyperslab_world::{Fault, FaultKind, Names, Root, Work, World};
+use hyperslab_walk::{Awaited, Limits, Party, Question, Votes, Waits, Walk, Walked, Ways};
+use hyperslab_world::{Fault, FaultKind, Mount, Names, Root, Work, World};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
@@ -110,6 +112,28 @@ impl Comm {
             (work, at_hand && !waits)
         });
         self.agree_by(question, begin)
+    }
+
+    /// Finds out whether all ranks see what was opened here by the mount of rank 0, which told of it. Collective, if there is one.
+    pub(crate) fn compare_mounts(
+        &self,
+        of_root: Option<Mount>,
+        home: &Home,
+        writes: bool,
+    ) -> Result<RankMounts, Fault> {
+        let Some(mount) = of_root.filter(|_| self.size() > 1 || self.servers() > 0) else {
+            return Ok(RankMounts::default());
+        };
+        let (mine, place) = (RankMounts::vote(&mount, &*home.names), home.shown());
+        let votes = Votes { cannot: mine, ..Votes::default() };
+        let question = Question { votes, ..Question::opening(format!("open '{place}'"), Vec::new(), None) };
+        let begin: Begin = Box::new(|votes| (Box::new(move || Ok(votes.cannot.to_le_bytes().to_vec())), true));
+        let told = self.agree_by(question, begin)?;
+        let broken = |_| Fault::new(FaultKind::Peer, "what ranks cannot do cannot be decoded");
+        let all = told.try_into().map(Ways::from_le_bytes).map_err(broken)?;
+        // Dedicated servers have no vote.
+        let all = if self.servers() > 0 { all | ANOTHER } else { all };
+        Ok(RankMounts::found(mount, (mine, all), place, writes))
     }
 
     /// The member for a collective call. One that blocks comes after all requests before it.

@@ -21,6 +21,7 @@ mod twice;
 mod writing;
 
 use crate::alone::Alone;
+use crate::apart::RankMounts;
 use crate::array_write::{ArrayWrite, completed};
 use crate::comm::Comm;
 use crate::contents::{Contents, FileArray};
@@ -109,6 +110,8 @@ pub struct File {
     passed_over: Vec<String>,
     /// This rank's own way to read it.
     alone: Alone,
+    /// How ranks see it.
+    mounts: RankMounts,
     /// Number of the last request of this rank that writes to it.
     last_write: Arc<AtomicU64>,
     /// On rank 0, the lock on the file itself that libraries of its format honour, where it has one.
@@ -292,6 +295,7 @@ impl File {
         })?;
         let heard = Heard::of(&*names?, &told)?;
         let form = form(&heard.header)?;
+        let mounts = comm.compare_mounts(heard.mount, &heard.home, mode.writes())?;
         let mine = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (directory, name) = (heard.home.names.clone(), heard.home.base.clone());
         let others = || Attempts::new(heard.home, heard.opening, false, options.durable, None);
@@ -299,10 +303,9 @@ impl File {
         comm.watch(&attempts);
         let phase = Arc::new(PhaseNow::of_mode(mode.writes_new()));
         let inside = Arc::new(Mutex::new(Contained::of(form)));
-        let seen = (phase.clone(), inside.clone());
-        let unseen = move || unseen(&seen.0, &seen.1);
         let tells = mode.writes_new() && comm.works_here();
-        let unpublished = tells.then(|| left::new_file((&attempts, &directory), (&name, &heard.hidden), unseen));
+        let left = || left_of_new((&attempts, &directory), (&name, &heard.hidden), (phase.clone(), inside.clone()));
+        let unpublished = tells.then(left);
         Ok(File {
             comm: comm.clone(),
             target: new_target(),
@@ -322,6 +325,7 @@ impl File {
             unfinished: Unfinished::new(heard.found.unfinished),
             passed_over: heard.found.passed_over,
             alone: Alone::new(location),
+            mounts,
             last_write: Arc::default(),
             own_lock: OwnLock::default(),
             unpublished,
@@ -435,7 +439,7 @@ impl File {
     }
 
     fn whereabouts(&self) -> Whereabouts<'_> {
-        Whereabouts { names: &*self.directory, name: self.object() }
+        Whereabouts { names: &*self.directory, name: self.object(), mounts: &self.mounts }
     }
 
     /// Numbers of arrays of the file.
@@ -505,6 +509,15 @@ impl File {
         }
         self.finish(Some(why.into()))
     }
+}
+
+/// What is to be told of a new file as long as something of it is not seen.
+fn left_of_new(
+    of: (&Arc<Attempts>, &Arc<dyn Names>),
+    names: (&str, &str),
+    (phase, inside): (Arc<PhaseNow>, Arc<Mutex<Contained>>),
+) -> Unpublished {
+    left::new_file(of, names, move || unseen(&phase, &inside))
 }
 
 /// Whether something was written that is seen only when the file is published: then, whether readers see an earlier state.

@@ -68,6 +68,7 @@
 //   is where environment variables are read, `lone.rs` compares MPI with the launcher, `stderr.rs` what goes to the error output.
 
 mod alone;
+mod apart;
 mod array_write;
 mod arrays;
 mod attending;

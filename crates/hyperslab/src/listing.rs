@@ -151,6 +151,11 @@ impl Listing {
         Ok(names)
     }
 
+    /// Whether anything of this name is shown, where requests up to `settled` are over on all ranks.
+    pub(crate) fn lists(&self, name: &str, settled: u64) -> bool {
+        self.nodes().settle(settled).contains_key(name)
+    }
+
     /// Whether there is a node of this kind with this name, as [`Listing::of_kind`] lists them.
     pub(crate) fn has<E>(
         &self,

@@ -2,6 +2,7 @@
 
 mod learned;
 
+use crate::apart::RankMounts;
 use crate::environment::Explaining;
 use crate::{environment, stderr};
 use hyperslab_collective::{Decision, Report, predicted};
@@ -141,6 +142,8 @@ struct Plan {
     wanted: (Preference, Preference),
     /// Whether what is read may be mapped where it lies.
     maps_files: bool,
+    /// Whether ranks have several clients there.
+    apart: bool,
     laid: Vec<Option<MemoryLayout>>,
     /// What is chosen instead when the transfer comes again, if anything.
     later: Option<Choice>,
@@ -203,9 +206,10 @@ pub(crate) fn decided(
     shaped: &Shaped,
 ) -> Result<Decision, Fault> {
     let asked = hints;
-    let (transfer, mut hints) = served(plans, transfer, hints).map_err(|no| refused(no, hints, held))?;
+    let served = served(plans, transfer, hints).and_then(|(transfer, hints)| Ok((transfer, at.mounts.narrow(hints)?)));
+    let (transfer, mut hints) = served.map_err(|no| refused(no, hints, held))?;
     hints.cached |= at.has_no_cache();
-    let maps_files = at.is_read_by_mappings(&transfer);
+    let (maps_files, apart) = (at.is_read_by_mappings(&transfer), at.mounts.are_apart());
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
@@ -217,7 +221,7 @@ pub(crate) fn decided(
             let choice = known.again(plans, &transfer, &hints);
             let (kind, wanted, laid) = (known.kind.clone(), known.wanted.clone(), known.laid.clone());
             let calls = AtomicU32::new(0);
-            planning.keep(key, Plan { kind, choice, wanted, maps_files, laid, later: None, calls })
+            planning.keep(key, Plan { kind, choice, wanted, maps_files, apart, laid, later: None, calls })
         }
         None => {
             // Dedicated servers narrow hints, but that is not the user's doing.
@@ -226,7 +230,7 @@ pub(crate) fn decided(
             let choice = choice.map_err(|no| refused(no, &hints, held))?;
             let later = choice.again(&transfer);
             let calls = AtomicU32::new(0);
-            planning.keep(key, Plan { kind, choice, wanted, maps_files, laid: laid.to_vec(), later, calls })
+            planning.keep(key, Plan { kind, choice, wanted, maps_files, apart, laid: laid.to_vec(), later, calls })
         }
     };
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
@@ -259,6 +263,7 @@ pub(crate) fn decided_again(
     }
     let (asked, then) = &plan.wanted;
     let as_then = asked == hints && then.cached == (hints.cached || at.has_no_cache()) && plan.laid == laid;
+    let as_then = as_then && plan.apart == at.mounts.are_apart();
     (as_then && (!plan.maps_files || at.maps_files())).then(|| planning.decide(before.plan, &plan, 0).1)
 }
 
@@ -268,6 +273,8 @@ pub(crate) struct Whereabouts<'a> {
     pub(crate) names: &'a dyn Names,
     /// Below the root of the names.
     pub(crate) name: &'a str,
+    /// How ranks see it.
+    pub(crate) mounts: &'a RankMounts,
 }
 
 impl Whereabouts<'_> {

@@ -23,9 +23,11 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod told;
 mod writing;
 
 use crate::alone::Alone;
+use crate::apart::RankMounts;
 use crate::array_write::listed;
 use crate::comm::Comm;
 use crate::course::{End, Publish};
@@ -89,6 +91,9 @@ pub struct Store {
     listing: Listing,
     /// This rank's own way to read it.
     alone: Alone,
+    /// How ranks see it.
+    mounts: RankMounts,
+    told: told::ToldNodes,
 }
 
 impl Store {
@@ -111,13 +116,7 @@ impl Store {
             ("durable".to_string(), truth(options.durable).to_string()),
             ("options".to_string(), preferred(&options.preference)),
         ];
-        let names = match location {
-            Location::Striped(_) => {
-                Err(Fault::new(FaultKind::Unsupported, format!("{what}: a store cannot be striped"))
-                    .hint("give one directory; only raw, npy and NetCDF files can be striped"))
-            }
-            _ => comm.names_for(&location, mode.writes()),
-        };
+        let names = Store::names_of(comm, &location, mode, &what);
         let fault = names.as_ref().err().cloned();
         let question = Question::opening(what.clone(), fields, fault);
         let opened: Arc<Mutex<Option<Opened>>> = Arc::default();
@@ -141,9 +140,10 @@ impl Store {
         };
         let attempts = Arc::new(attempts);
         comm.watch(&attempts);
+        let mounts = comm.compare_mounts(heard.mount, &attempts.home, mode.writes())?;
         let place = format!("{}/", attempts.home.shown());
         let listing = comm.listings().open(place, heard.nodes, comm.line().settled());
-        Ok(Store {
+        let store = Store {
             comm: comm.clone(),
             target: new_target(),
             held: 0,
@@ -161,7 +161,21 @@ impl Store {
             known: known::Known::default(),
             listing,
             alone: Alone::new(at_location),
-        })
+            mounts,
+            told: told::ToldNodes::default(),
+        };
+        store.tell([""]);
+        Ok(store)
+    }
+
+    fn names_of(comm: &Comm, location: &Location, mode: Mode, what: &str) -> Result<Arc<dyn Names>, Fault> {
+        match location {
+            Location::Striped(_) => {
+                Err(Fault::new(FaultKind::Unsupported, format!("{what}: a store cannot be striped"))
+                    .hint("give one directory; only raw, npy and NetCDF files can be striped"))
+            }
+            _ => comm.names_for(location, mode.writes()),
+        }
     }
 
     /// The communicator.
@@ -305,7 +319,13 @@ impl Store {
     /// nobody from the others.
     fn finding(&self) -> impl Fn(&str) -> Result<Option<NodeType>, Fault> {
         let (directory, base) = (self.directory(), self.base());
-        move |name| Ok(kind_of(&*directory, &place(&base, name)).unwrap_or(Some(NodeType::Array)))
+        move |name| {
+            let kind = match self.told_of(name) {
+                Ok(None) => kind_of(&*directory, &place(&base, name)),
+                told => told.and_then(|told| told.map(|told| node_type(&told, name).map_err(format_fault)).transpose()),
+            };
+            Ok(kind.unwrap_or(Some(NodeType::Array)))
+        }
     }
 
     /// Takes note of what others have made or removed in the group since it was opened. Collective.
@@ -327,6 +347,7 @@ impl Store {
         let broken = || Fault::new(FaultKind::Peer, "internal error: cannot decode what rank 0 told of the group");
         self.unfinished.hear_ended(&mut told).ok_or_else(broken)?;
         self.forget_all();
+        self.tell([""]);
         Ok(())
     }
 
@@ -341,6 +362,9 @@ impl Store {
             // Only what is written can tell.
             Some(Coming::Untyped) => self.comm.line().drain(),
             None => {}
+        }
+        if let Some(told) = self.told_array(name)? {
+            return Ok(told);
         }
         Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
     }
@@ -376,6 +400,7 @@ impl Store {
             let bytes = r.bytes().ok_or_else(senseless)?;
             let metadata = ArrayMetadata::parse(bytes, name).map_err(format_fault)?;
             self.keep_known(name, &metadata, bytes);
+            self.was_told(name, bytes);
             Ok(ArrayInfo { metadata })
         });
         each.collect()
@@ -413,7 +438,9 @@ impl Store {
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
         let (removed, passed_over) = (Vec::new(), Vec::new());
         let group = format!("{}{name}/", self.group);
-        Ok(Store { group, staged, removed, passed_over, attributes, listing, ..self.clone() })
+        let store = Store { group, staged, removed, passed_over, attributes, listing, ..self.clone() };
+        store.tell([""]);
+        Ok(store)
     }
 
     /// Changes what the user wants of the planner.

@@ -10,9 +10,9 @@ use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, posix_fault, write_back}
 use crate::likeness::Likeness;
 use crate::regular::{is_missing, leads_to};
 use crate::trust::Data;
-use crate::{extents, here, mounts, progress, regular, resting};
+use crate::{clients, extents, here, mounts, progress, regular, resting};
 use hyperslab_world::{
-    Change, Claim, Extent, Fault, FaultKind, FileSeen, Hold, Locked, Locks, Names, OpenedFile, Process, Then,
+    Change, Claim, Extent, Fault, FaultKind, FileSeen, Hold, Locked, Locks, Mount, Names, OpenedFile, Process, Then,
 };
 use records::Record;
 use std::any::Any;
@@ -280,6 +280,10 @@ impl Names for Directory {
 
     fn is_at_hand(&self) -> bool {
         mounts::is_at_hand(&self.path)
+    }
+
+    fn mount(&self) -> Option<Mount> {
+        clients::mount(&self.path)
     }
 
     fn locks(&self, name: &str) -> Locks {

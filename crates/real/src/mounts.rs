@@ -43,13 +43,39 @@ pub fn is_of_one_host(kind: &str) -> bool {
 }
 
 /// What is mounted where; of what was mounted at one place one over another, the last.
-type Mounts = HashMap<PathBuf, Kind>;
+type Mounts = HashMap<PathBuf, Mounted>;
+
+/// What is mounted somewhere.
+#[derive(Clone, Debug)]
+struct Mounted {
+    kind: Kind,
+    system: Arc<MountedSystem>,
+}
+
+/// A file system, as the table describes it.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct MountedSystem {
+    /// The number of its device on this host, as `major:minor`: each client of a shared file system has its own.
+    pub(crate) device: String,
+    /// Its type, such as `nfs4` or `fuse.sshfs`.
+    pub(crate) name: String,
+    /// What is mounted.
+    pub(crate) source: String,
+    /// Options of the file system, separated by commas.
+    pub(crate) options: String,
+}
 
 /// A line of `/proc/self/mountinfo` (proc(5)).
-fn mount_of_line(line: &str) -> Option<(PathBuf, Kind)> {
+fn mount_of_line(line: &str) -> Option<(PathBuf, Mounted)> {
     let (mount, file_system) = line.split_once(" - ")?;
-    let at = unescaped(mount.split(' ').nth(4)?);
-    Some((at, Kind::named(file_system.split(' ').next()?)))
+    let mut mounted = mount.split(' ').skip(2);
+    let (device, at) = (mounted.next()?.to_string(), unescaped(mounted.nth(1)?));
+    let mut fields = file_system.split(' ');
+    let (name, source) = (fields.next()?.to_string(), fields.next().unwrap_or_default());
+    let source = unescaped(source).to_string_lossy().into_owned();
+    let kind = Kind::named(&name);
+    let system = MountedSystem { device, name, source, options: fields.next().unwrap_or_default().into() };
+    Some((at, Mounted { kind, system: Arc::new(system) }))
 }
 
 /// Spaces, tabs, newlines and backslashes are written in octal.
@@ -135,6 +161,40 @@ pub(crate) fn is_at_hand(path: &Path) -> bool {
     std::path::absolute(path).is_ok_and(|path| at_hand_among(&mounts, &path))
 }
 
+/// The file system to which a path leads, or which is mounted on the way there and is not of this host: behind it nothing is asked. What is
+/// there need not exist. `None` where the table cannot be read.
+pub(crate) fn file_system(path: &Path) -> Option<Arc<MountedSystem>> {
+    let mounts = mounts().ok()?;
+    file_system_among(&mounts, &std::path::absolute(path).ok()?)
+}
+
+fn file_system_among(mounts: &Mounts, path: &Path) -> Option<Arc<MountedSystem>> {
+    let mounted = |at: &Path| at.ancestors().find_map(|at| mounts.get(at));
+    let mut left: Vec<OsString> = path.iter().rev().map(OsString::from).collect();
+    let mut there = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(part) = left.pop() {
+        match Path::new(&part).components().next() {
+            Some(Component::RootDir) => there = "/".into(),
+            Some(Component::ParentDir) => drop(there.pop()),
+            Some(Component::Normal(name)) => there.push(name),
+            _ => continue,
+        }
+        if mounted(&there)?.kind == Kind::Other {
+            break;
+        }
+        if let Ok(target) = std::fs::read_link(&there) {
+            links += 1;
+            if links > LINKS_MAX {
+                return None;
+            }
+            there.pop();
+            left.extend(target.iter().rev().map(OsString::from));
+        }
+    }
+    mounted(&there).map(|mount| mount.system.clone())
+}
+
 /// Whether no link is in a path; it may be missing. No link is followed.
 fn is_without_links(path: &Path) -> bool {
     let (flags, how) = (OFlags::PATH | OFlags::CLOEXEC, ResolveFlags::NO_SYMLINKS);
@@ -147,7 +207,7 @@ fn is_without_links(path: &Path) -> bool {
 }
 
 fn at_hand_among(mounts: &Mounts, path: &Path) -> bool {
-    let mounted = |at: &Path| mounts.get(at).copied();
+    let mounted = |at: &Path| mounts.get(at).map(|mount| mount.kind);
     let mut left: Vec<OsString> = path.iter().rev().map(OsString::from).collect();
     let mut there = PathBuf::from("/");
     // On the way there is nothing but disks of this host, unless a link leads away: the system finds links in one call.
@@ -201,7 +261,7 @@ fn at_hand_among(mounts: &Mounts, path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn mount(at: &str, kind: &str) -> (PathBuf, Kind) {
+    fn mount(at: &str, kind: &str) -> (PathBuf, Mounted) {
         let line = format!("36 35 0:45 / {at} rw,relatime shared:1 - {kind} srv:/x rw");
         mount_of_line(&line).unwrap()
     }
@@ -231,13 +291,27 @@ mod tests {
         assert!(!at_hand_among(&Mounts::new(), &near), "nothing is known");
         let shared = Mounts::from([mount("/", "overlay"), mount("/dev", "devtmpfs"), mount("/dev/shm", "tmpfs")]);
         assert!(at_hand_among(&shared, Path::new("/dev/shm/new")) && !at_hand_among(&shared, Path::new("/dev/new")));
+        let leads = |path: PathBuf| file_system_among(&mounts, &path).map(|system| system.name.clone());
+        assert_eq!(leads(near.join("link/new")).as_deref(), Some("nfs4"), "by a link");
+        assert_eq!(leads(far.join("a/b")).as_deref(), Some("nfs4"));
+        assert_eq!(leads(near.join("deep/../new")).as_deref(), Some("ext4"));
+        assert_eq!(leads(near.join("round")), None, "it ends nowhere");
         std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
     fn lines_are_parsed() {
         assert_eq!(mount("/a\\040b\\134", "tmpfs").0, Path::new("/a b\\"));
-        assert_eq!(mount_of_line("36 35 0:45"), None);
+        assert!(mount_of_line("36 35 0:45").is_none());
+        let line = "64 43 0:40 / /mnt/a rw,nosuid - fuse mfs\\04310.77.0.1:9421 rw,user_id=0,allow_other";
+        let found = mount_of_line(line).unwrap().1.system;
+        let expected = MountedSystem {
+            device: "0:40".into(),
+            name: "fuse".into(),
+            source: "mfs#10.77.0.1:9421".into(),
+            options: "rw,user_id=0,allow_other".into(),
+        };
+        assert_eq!(*found, expected);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::directory::Directory;
 use crate::directory::locks::LOCK_PAUSE;
 use crate::here;
 use crate::stripes::Stripes;
-use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
+use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Mount, Names, Process, Then};
 use parts::{parent, rename_left};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -372,6 +372,11 @@ impl Names for StripedDirectory {
 
     fn is_at_hand(&self) -> bool {
         self.directories.iter().all(Names::is_at_hand)
+    }
+
+    /// The weakest of all directories.
+    fn mount(&self) -> Option<Mount> {
+        self.directories.iter().filter_map(Names::mount).max_by_key(|mount| mount.strength)
     }
 
     fn locks(&self, name: &str) -> Locks {

@@ -14,7 +14,7 @@
 //!
 //! # Files
 //!
-//! `names.rs` says what names promise and what not; `tree.rs` and `tree/` are directories and files in memory, for users
+//! `names.rs` says what names promise and what not, `mount.rs` by which mount of a shared place they are seen; `tree.rs` and `tree/` are directories and files in memory, for users
 //! whose ranks are threads and for tests; `bucket.rs` and `bucket/` say what object stores can do, with one in memory;
 //! `memory_store.rs` holds objects only, and is the plainest store that tests compare with; `location.rs` is where users
 //! say that something is; `conformance.rs` and `conformance/` hold the suites.
@@ -31,6 +31,7 @@ mod legible;
 mod location;
 pub mod lockstep;
 mod memory_store;
+mod mount;
 mod names;
 mod parts;
 mod process;
@@ -53,6 +54,7 @@ pub use fault::{Fault, FaultKind, Mismatch, RoomLeft};
 pub use legible::{legible, on_one_line};
 pub use location::{Location, Striped, is_in_memory};
 pub use memory_store::{MemoryStore, Objects, got};
+pub use mount::{Mount, Strength};
 pub use names::{
     Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Publishing, Then,
 };

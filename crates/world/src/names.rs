@@ -1,7 +1,7 @@
 //! Names: what rank 0 makes, lists, renames and removes before and after data move.
 
 use crate::bucket::contract::Bucket;
-use crate::{Fault, FaultKind, FileSeen, OpenedFile, Process};
+use crate::{Fault, FaultKind, FileSeen, Mount, OpenedFile, Process};
 use std::sync::Arc;
 
 /// Longest file of metadata that is believed \[B\]. The consolidated metadata of 100,000 arrays have some 100 MB.
@@ -271,6 +271,11 @@ pub trait Names: Send + Sync {
     /// Whether all below the root is known to lie on a disk or in memory of this host, so that nothing far away is waited
     /// for.
     fn is_at_hand(&self) -> bool;
+    /// The mount by which this process sees the place, where what is done by one client is not seen by others at once; `None` where it
+    /// is, as [`Names`] promises without that. Only the system of this host is asked.
+    fn mount(&self) -> Option<Mount> {
+        None
+    }
     /// What a free lock on a file in this directory would say of its owner.
     fn locks(&self, name: &str) -> Locks;
     /// Keeps what has this name, which links may lead to, from being forgotten.

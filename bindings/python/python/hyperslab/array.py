@@ -118,7 +118,9 @@ class Array:
         self._group = group
         self._name = name
         self._seen: tuple[int, ArrayInfo] | None = None
-        self._look()
+        # Else all ranks look at it together, when it is read or written.
+        if group._core.can_look_at(name):
+            self._look()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Array, (self._group, self._name)

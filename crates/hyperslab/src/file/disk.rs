@@ -9,7 +9,7 @@ use hyperslab_collective::attempts::{
 };
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
-use hyperslab_world::{Fault, FaultKind, Hold, Names, Proof, Publishing, Reader, Root, Writer, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Hold, Mount, Names, Proof, Publishing, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
 
 /// The name of the file that says that an update has not ended.
@@ -53,6 +53,8 @@ pub(super) struct Heard {
     pub(super) found: Found,
     /// Whether it lies on a disk or in memory of rank 0's host.
     pub(super) at_hand: bool,
+    /// The mount by which rank 0 sees it, where not all see the same.
+    pub(super) mount: Option<Mount>,
 }
 
 impl FoundFile {
@@ -62,7 +64,7 @@ impl FoundFile {
         let told = Writer::default().bytes(names.full("").as_bytes()).bytes(name.as_bytes());
         let root = Root { opening: attempts.opening, proofs: proofs.clone(), ..Root::new(names.full(name)) };
         let told = told.bytes(attempts.file().as_bytes()).bytes(header).bytes(&Root::encode(&[root]));
-        found.tell(told.number(attempts.at_once(1).into())).0
+        found.tell(Mount::tell(names.mount().as_ref(), told.number(attempts.at_once(1).into()))).0
     }
 }
 
@@ -74,9 +76,10 @@ impl Heard {
         let header = r.bytes().ok_or_else(broken)?.to_vec();
         let root = r.bytes().and_then(Root::decode).and_then(|mut roots| roots.pop()).ok_or_else(broken)?;
         let at_hand = r.number().ok_or_else(broken)? != 0;
+        let mount = Mount::hear(&mut r).ok_or_else(broken)?;
         let found = Found::hear(&mut r).ok_or_else(broken)?;
         let home = Home::beside(names.at(&directory), &name);
-        Ok(Heard { home, opening: root.opening, hidden, header, proofs: root.proofs, found, at_hand })
+        Ok(Heard { home, opening: root.opening, hidden, header, proofs: root.proofs, found, at_hand, mount })
     }
 }
 

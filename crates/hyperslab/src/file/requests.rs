@@ -60,6 +60,7 @@ impl File {
     pub fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
         self.check_settled()?;
         self.check_published(name)?;
+        self.mounts.check_alone(&format!("read '{name}'"))?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let file = File { comm: comm.clone(), ..self.clone() };
             file.read(&[name], ReadOptions { holdings: Vec::new(), ..options })

@@ -114,6 +114,9 @@ impl Store {
         // One array that is visible but perhaps not durable is there.
         let unsynced = |fault: &Fault| fault.kind == FaultKind::Unsynced && names.len() == 1;
         let made = done.as_ref().err().is_none_or(unsynced);
+        if made && !update {
+            self.tell(names.iter().copied());
+        }
         // What a request makes is shown when all ranks know that it is over.
         if made && !update && !self.comm.is_inside() {
             self.listing.show(names.iter().copied(), NodeType::Array);
@@ -273,6 +276,7 @@ impl Store {
             publishes: true,
             at_once: self.at_once_writing(names.len()),
         })?;
+        self.tell(names.iter().copied());
         Ok(done.report)
     }
 
@@ -297,7 +301,7 @@ impl Store {
     ) -> Result<Decision, Fault> {
         let preference = set_aside(&self.options.preference, transfer.index_bytes());
         let (directory, base) = (self.directory(), self.base());
-        let at = Whereabouts { names: &*directory, name: base.trim_end_matches('/') };
+        let at = Whereabouts { names: &*directory, name: base.trim_end_matches('/'), mounts: &self.mounts };
         decided(self.comm.plans(), at, transfer, &preference, self.held, laid, shaped)
     }
 }

@@ -229,6 +229,7 @@ impl Store {
         let question = Question::opening(what, all, fault);
         self.comm.agree_on(question, false, move || run(&editing).map(|()| Vec::new()))?;
         self.forget_all();
+        self.tell([name]);
         Ok(())
     }
 
@@ -316,6 +317,7 @@ impl Store {
             editing.rename(&to)
         })?;
         self.listing.rename(old, new);
+        self.tell([new]);
         Ok(())
     }
 
@@ -327,7 +329,8 @@ impl Store {
         let (directory, base) = (self.directory(), self.base());
         let is_step = |name: &String| {
             let key = format!("{}/{METADATA_KEY}", place(&base, name));
-            let bytes = directory.read(&key).ok().flatten();
+            let told = self.told_of(name).unwrap_or_default();
+            let bytes = told.or_else(|| directory.read(&key).ok().flatten());
             bytes.is_some_and(|bytes| {
                 GroupMetadata::parse(&bytes, &key).is_ok_and(|group| group.attributes.contains_key(STEP))
             })

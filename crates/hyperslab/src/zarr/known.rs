@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Arrays that are kept at most; then all are forgotten.
-const ARRAYS_MAX: usize = 4096;
+pub(super) const ARRAYS_MAX: usize = 4096;
 
 /// What is known, by names below the home.
 #[derive(Clone, Default)]

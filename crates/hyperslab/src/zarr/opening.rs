@@ -7,7 +7,7 @@ use crate::mode::Mode;
 use hyperslab_collective::attempts::is_token;
 use hyperslab_collective::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, recover, was_left_torn};
 use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type, v2};
-use hyperslab_world::{Fault, FaultKind, Locked, Names, Publishing, Reader, Writer, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Locked, Mount, Names, Publishing, Reader, Writer, fingerprint};
 use std::time::Instant;
 
 /// What rank 0 finds and makes.
@@ -28,11 +28,13 @@ pub(super) struct Heard {
     pub(super) found: Found,
     pub(super) above: Vec<String>,
     pub(super) nodes: Vec<listing::Found>,
+    /// The mount by which rank 0 sees it, where not all see the same.
+    pub(super) mount: Option<Mount>,
 }
 
 /// So many nodes are looked at when a group is opened, each of which takes some 10 us on a disk of this host and longer
 /// elsewhere; of larger groups, each rank finds what nodes are when it lists them.
-const KINDS_MAX: usize = 128;
+pub(super) const KINDS_MAX: usize = 128;
 
 /// The nodes of a group, and what they are.
 pub(super) fn nodes_of(names: &dyn Names, group: &str) -> Result<Vec<listing::Found>, Fault> {
@@ -80,6 +82,7 @@ impl Opened {
         let told =
             Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
         let told = told.number(attempts.opening).bytes(metadata);
+        let told = Mount::tell(attempts.home.names.mount().as_ref(), told);
         let told = found.tell(tell_nodes(told, nodes));
         above.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0
     }
@@ -92,12 +95,13 @@ impl Heard {
         let (Some(home), Some(base), Some(opening)) = (r.text(), r.text(), r.number()) else { return Err(broken()) };
         let metadata = r.bytes().ok_or_else(broken)?;
         let attributes = GroupMetadata::parse(metadata, METADATA_KEY).map_err(format_fault)?.attributes;
+        let mount = Mount::hear(&mut r).ok_or_else(broken)?;
         let nodes = hear_nodes(&mut r)?;
         let found = Found::hear(&mut r).ok_or_else(broken)?;
         let above: Vec<String> = std::iter::from_fn(|| r.text()).collect();
         let names = names.at(&home);
         let home = if base.is_empty() { Home::inside(names) } else { Home::beside(names, &base) };
-        Ok(Heard { home, opening, attributes, found, above, nodes })
+        Ok(Heard { home, opening, attributes, found, above, nodes, mount })
     }
 }
 

@@ -88,6 +88,7 @@ impl Store {
     pub fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
         self.comm.check_usable()?;
         self.check_settled(name)?;
+        self.mounts.check_alone(&format!("read '{name}'"))?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
             store.read(&[name], ReadOptions { holdings: Vec::new(), ..options })
@@ -162,6 +163,9 @@ impl Store {
     pub fn look_local(&self, name: &str) -> Result<ArrayInfo, Error> {
         self.comm.check_usable()?;
         self.check_settled(name)?;
+        if let Some(told) = self.told_array(name)? {
+            return Ok(told);
+        }
         Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
     }
 

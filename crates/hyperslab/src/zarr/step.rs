@@ -206,6 +206,7 @@ impl Step {
             self.given_up();
         } else {
             self.above.0.show([&*self.above.1], NodeType::Group);
+            self.group.tell_published(&self.at);
         }
         Ok(result?)
     }

@@ -39,6 +39,7 @@ impl Store {
         if elements.is_empty() {
             return Ok(Vec::new());
         }
+        self.mounts.check_alone(&format!("read texts of '{name}'"))?;
         let metadata = self.found(name)?.0;
         let (mark, elements_max) = (mark_of(&metadata.shape), metadata.shape.iter().product::<u64>());
         let (elements, _) = elements.as_chunks::<{ NUMBER_BYTES as usize }>();

@@ -2,10 +2,11 @@
 
 use super::records::Record;
 use crate::below::{Spot, identity};
+use crate::clients;
 use crate::doing::{close, posix_fault};
+use crate::mounts::file_system;
 use crate::posix::at_hand;
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, NOTE_BYTES_MAX, Then};
-use rustix::fd::AsFd;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, IoSlice, Write};
@@ -330,33 +331,7 @@ pub(super) fn locks(directory: &Path) -> Locks {
     if at_hand::holds(&file) {
         return Locks::HostOnly;
     }
-    let Ok(device) = rustix::fs::fstat(file.as_fd()).map(|stat| stat.st_dev) else { return Locks::EachHost };
-    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    mounts.lines().rev().find_map(|line| of_mount(line, &device)).unwrap_or(Locks::EachHost)
-}
-
-/// What a line of `/proc/self/mountinfo` (proc(5)) says of the locks of a device, if it is about it.
-fn of_mount(line: &str, device: &str) -> Option<Locks> {
-    let (mount, file_system) = line.split_once(" - ")?;
-    if mount.split(' ').nth(2)? != device {
-        return None;
-    }
-    let mut fields = file_system.split(' ');
-    let kind = fields.next()?;
-    let options: Vec<&str> = fields.nth(1)?.split(',').collect();
-    Some(match kind {
-        "overlay" => Locks::HostOnly,
-        "nfs" | "nfs4" => {
-            let alone = |option: &&str| {
-                *option == "nolock" || (option.starts_with("local_lock=") && *option != "local_lock=none")
-            };
-            if options.iter().any(alone) { Locks::EachHost } else { Locks::Shared }
-        }
-        "lustre" if options.contains(&"flock") => Locks::Shared,
-        "ceph" | "gpfs" | "ocfs2" | "gfs2" => Locks::Shared,
-        _ => Locks::EachHost,
-    })
+    file_system(directory).map_or(Locks::EachHost, |system| clients::locks(&system))
 }
 
 #[cfg(test)]
@@ -388,25 +363,5 @@ mod tests {
         assert!(matches!(claim(find, &record, b"x", false), Ok(Claim::New(_))));
         assert_eq!(std::fs::read(before.join("marker")).unwrap(), b"x");
         std::fs::remove_dir_all(&root).unwrap();
-    }
-
-    #[test]
-    fn the_table_of_mounts_tells_of_locks() {
-        let line =
-            |kind: &str, options: &str| format!("36 35 0:45 / /mnt rw,relatime shared:1 - {kind} srv:/x {options}");
-        let cases = [
-            ("nfs4", "rw,vers=4.2,local_lock=none", Locks::Shared),
-            ("nfs", "rw,nolock,local_lock=all", Locks::EachHost),
-            ("nfs", "rw,local_lock=flock", Locks::EachHost),
-            ("lustre", "rw,flock,lazystatfs", Locks::Shared),
-            ("lustre", "rw,localflock", Locks::EachHost),
-            ("fuse.sshfs", "rw", Locks::EachHost),
-            ("overlay", "rw,lowerdir=/l", Locks::HostOnly),
-        ];
-        for (kind, options, expected) in cases {
-            assert_eq!(of_mount(&line(kind, options), "0:45"), Some(expected), "{kind} {options}");
-            assert_eq!(of_mount(&line(kind, options), "0:46"), None);
-        }
-        assert_eq!(of_mount("", "0:45"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Names that cannot do everything.
 
-use crate::{Change, Claim, Fault, Hold, Locked, Locks, Names, Process, Then};
+use crate::{Change, Claim, Fault, Hold, Locked, Locks, Mount, Names, Process, Then};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -130,6 +130,10 @@ impl Names for FailingNames {
 
     fn is_at_hand(&self) -> bool {
         self.inner.is_at_hand()
+    }
+
+    fn mount(&self) -> Option<Mount> {
+        self.inner.mount()
     }
 
     fn locks(&self, name: &str) -> Locks {

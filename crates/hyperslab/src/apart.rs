@@ -1,0 +1,89 @@
+//! Ranks that see one place by several clients, each with caches of its own.
+//!
+//! On file systems that are not coherent, what one client did is seen by another one late, and sometimes old data are read without
+//! an error. So everything that a program does there goes by one client, that of rank 0: rank 0 finds and tells what
+//! is there, and handles storage for all ranks (Panda's server as a necessity). Whoever reads by himself may do so where this
+//! program has written nothing, as old as the file system shows it.
+//!
+//! Whether ranks have one client is found by the opening, in one more agreement, and only where the place is not coherent: each
+//! rank compares the client that rank 0 told with its own, which the system's table of mounts tells without a question
+//! to the file system.
+
+use hyperslab_plan::{Infeasible, Preference, Role};
+use hyperslab_walk::Ways;
+use hyperslab_world::{Fault, FaultKind, Mount, Names};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Places that are not coherent in which this process has opened something to write, with ranks at several clients.
+static WRITTEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// A rank sees the place by another client than rank 0: what it cannot do.
+pub(crate) const ANOTHER: Ways = 1;
+
+/// How the ranks of a communicator see something that is open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankMounts {
+    /// The mount of rank 0, where ranks have several.
+    apart: Option<Arc<Mount>>,
+    /// Whether this rank has that of rank 0.
+    with_root: bool,
+    /// Where it lies.
+    place: Arc<str>,
+}
+
+impl RankMounts {
+    /// Whether a rank has another mount than that of rank 0, as its vote.
+    pub(crate) fn vote(of_root: &Mount, names: &dyn Names) -> Ways {
+        let same = names.mount().is_some_and(|mine| mine.number == of_root.number);
+        if same { 0 } else { ANOTHER }
+    }
+
+    /// What follows for something that lies at this place, from how all ranks have voted and this one has.
+    pub(crate) fn found(of_root: Mount, (mine, all): (Ways, Ways), place: String, writes: bool) -> RankMounts {
+        let apart = (all & ANOTHER != 0).then(|| Arc::new(of_root));
+        if apart.is_some() && writes {
+            WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
+        }
+        RankMounts { apart, with_root: mine & ANOTHER == 0, place: place.into() }
+    }
+
+    /// Whether ranks have several clients.
+    pub(crate) fn are_apart(&self) -> bool {
+        self.apart.is_some()
+    }
+
+    /// Whether this rank would not see what others of the program have done.
+    pub(crate) fn hide_from_here(&self) -> bool {
+        let written = || WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).contains(&*self.place);
+        self.apart.is_some() && !self.with_root && written()
+    }
+
+    /// Refuses that this rank reads something by itself that the program may have changed by another client.
+    pub(crate) fn check_alone(&self, what: &str) -> Result<(), Fault> {
+        let Some(mount) = self.apart.as_ref().filter(|_| self.hide_from_here()) else { return Ok(()) };
+        let text = format!(
+            "{what} of '{}' by this rank alone: this program has written there by another client of {} ({}), and this \
+             rank's client may show what was there before",
+            self.place, mount.kind, mount.strength
+        );
+        Err(Fault::new(FaultKind::Unsupported, text).hint(
+            "read it together, with read(), which all ranks call; docs/clusters.md says what this file system shows",
+        ))
+    }
+
+    /// What is wanted of the planner, with storage in the hands of rank 0 where ranks have several clients.
+    pub(crate) fn narrow(&self, wanted: Preference) -> Result<Preference, Infeasible> {
+        let Some(mount) = &self.apart else { return Ok(wanted) };
+        if let Some(strategy) = wanted.strategy.filter(|strategy| strategy.spec().role == Role::Own) {
+            return Err(Infeasible {
+                reason: format!(
+                    "by '{strategy}' each rank goes by its own client of {} ({}), and those do not see what others write",
+                    mount.kind, mount.strength
+                ),
+                hint: "leave the choice of the strategy open: one client handles storage for all ranks".into(),
+            });
+        }
+        Ok(Preference { server_ranks: Some(vec![0]), servers: None, exchange: None, ..wanted })
+    }
+}
