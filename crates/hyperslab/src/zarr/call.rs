@@ -115,13 +115,18 @@ impl Store {
         let unsynced = |fault: &Fault| fault.kind == FaultKind::Unsynced && names.len() == 1;
         let made = done.as_ref().err().is_none_or(unsynced);
         if made && !update {
-            self.tell(names.iter().copied());
-        }
-        // What a request makes is shown when all ranks know that it is over.
-        if made && !update && !self.comm.is_inside() {
-            self.listing.show(names.iter().copied(), NodeType::Array);
+            self.show_made(&names);
         }
         Ok(done?.report)
+    }
+
+    /// All ranks know what was made.
+    fn show_made(&self, names: &[&str]) {
+        self.tell(names.iter().copied());
+        // What a request makes is shown when all ranks know that it is over.
+        if !self.comm.is_inside() {
+            self.listing.show(names.iter().copied(), NodeType::Array);
+        }
     }
 
     /// What this rank can know to be wrong with a write; gives the metadata of new arrays.
