@@ -10,7 +10,7 @@ use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, posix_fault, write_back}
 use crate::likeness::Likeness;
 use crate::regular::{is_missing, leads_to};
 use crate::trust::Data;
-use crate::{clients, extents, here, mounts, progress, regular, resting};
+use crate::{clients, extents, here, mounts, progress, regular, resting, stale};
 use hyperslab_world::{
     Change, Claim, Extent, Fault, FaultKind, FileSeen, Hold, Locked, Locks, Mount, Names, OpenedFile, Process, Then,
 };
@@ -70,8 +70,10 @@ impl Directory {
     }
 
     fn spot(&self, name: &str) -> io::Result<Spot> {
-        let (root, below) = self.way(name)?;
-        Spot::find(root, &below)
+        stale::by_name(&self.path(name), || {
+            let (root, below) = self.way(name)?;
+            Spot::find(root, &below)
+        })
     }
 
     /// Does something to a name; what cannot be done is told with the verb.
@@ -211,7 +213,7 @@ impl Names for Directory {
     fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
         progress::note();
         let path = self.path(name);
-        match progress::doing("reading", || regular::read(&path, at, bytes_max)) {
+        match progress::doing("reading", || stale::by_name(&path, || regular::read(&path, at, bytes_max))) {
             Ok(part) => Ok(Some(part)),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(posix_fault("reading", &path, &error)),
@@ -220,7 +222,11 @@ impl Names for Directory {
 
     fn length(&self, name: &str) -> Option<u64> {
         progress::note();
-        fs::metadata(self.path(name)).ok().filter(|metadata| !metadata.is_dir()).map(|metadata| metadata.len())
+        let path = self.path(name);
+        stale::by_name(&path, || fs::metadata(&path))
+            .ok()
+            .filter(|metadata| !metadata.is_dir())
+            .map(|metadata| metadata.len())
     }
 
     /// Beside its place, synced when asked, then renamed over it.
@@ -247,9 +253,9 @@ impl Names for Directory {
     }
 
     fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
-        self.recorded("reading", name, |record| match record.open() {
+        self.recorded("reading", name, |record| match stale::by_name(record.path, || locks::note(&record.open()?)) {
             Err(error) if is_missing(&error) => Ok(None),
-            file => locks::note(&file?).map(Some),
+            note => note.map(Some),
         })
     }
 
@@ -296,8 +302,8 @@ impl Names for Directory {
         progress::note();
         let path = self.path(name);
         // Who may not read it may hold it, and nobody waits for a pipe.
-        let open = File::options().read(true).custom_flags(libc::O_PATH).open(&path);
-        let held = open.and_then(|file| Ok((file.metadata()?, file)));
+        let open = || File::options().read(true).custom_flags(libc::O_PATH).open(&path);
+        let held = stale::by_name(&path, || open().and_then(|file| Ok((file.metadata()?, file))));
         let (found, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
         let keep: Box<dyn Any + Send + Sync> = match found.is_dir() {
             true => Box::new(Arc::new(OwnedFd::from(file))),
@@ -315,7 +321,7 @@ impl Names for Directory {
         use std::os::unix::fs::MetadataExt;
         progress::note();
         let path = self.path(name);
-        match fs::metadata(&path) {
+        match stale::by_name(&path, || fs::metadata(&path)) {
             Ok(found) => Ok(Some((found.dev(), found.ino()))),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(posix_fault("looking at", &path, &error)),
@@ -441,7 +447,7 @@ impl Names for Directory {
     fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
         progress::note();
         let path = self.path(name);
-        let entries = match progress::doing("listing", || fs::read_dir(&path)) {
+        let entries = match progress::doing("listing", || stale::by_name(&path, || fs::read_dir(&path))) {
             Ok(entries) => entries,
             Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(posix_fault("listing", &path, &error)),

@@ -24,6 +24,9 @@ impl Doing<'_> {
         let fault = match error.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => fault.lacking(RoomLeft::Full),
             Some(libc::EFBIG) => fault.lacking(RoomLeft::Limited),
+            // What is open is there, unless another client of the file system has removed or replaced it.
+            Some(libc::ESTALE) => fault.as_kind(FaultKind::Outdated),
+            Some(libc::ENOENT) if self.verb == "reading" && !what.is_empty() => fault.as_kind(FaultKind::Outdated),
             _ => fault,
         };
         match error.raw_os_error() {
@@ -37,9 +40,17 @@ impl Doing<'_> {
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => {
                 fault.hint("check owner and permissions of the directory, and that the file system is not read-only")
             }
+            Some(libc::ESTALE) => fault.hint(
+                "another client of the file system removed or replaced it, and this one does not know yet: try again",
+            ),
             Some(libc::EMFILE | libc::ENFILE) => fault.hint("raise the limit on open files (ulimit -n)"),
             _ => fault,
         }
+    }
+
+    /// The same of what is open.
+    pub(crate) fn failed_open(&self, error: &io::Error) -> Fault {
+        self.failed(" while it is open", error)
     }
 
     pub(crate) fn corrupt(&self, expected: &str, found: &str) -> Fault {

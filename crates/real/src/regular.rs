@@ -1,6 +1,7 @@
 //! Opening files by paths that links may lead through, and nothing but files: a pipe, a device or a socket in the place of
 //! one could keep whoever opens it waiting for ever, or never end.
 
+use crate::stale;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -13,6 +14,10 @@ pub(crate) fn open(path: &Path, write: bool) -> io::Result<File> {
 
 /// The same, with what the system knows of the file.
 pub(crate) fn open_known(path: &Path, write: bool) -> io::Result<(File, Metadata)> {
+    stale::by_name(path, || opened(path, write))
+}
+
+fn opened(path: &Path, write: bool) -> io::Result<(File, Metadata)> {
     // Opening alone may do something to a device.
     check(&std::fs::metadata(path)?)?;
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;

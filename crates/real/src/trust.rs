@@ -65,7 +65,9 @@ impl Data {
         }
         let (of, data) = self.of(path).map_err(|error| unknown(record.user, &error))?;
         let group = record.mode & libc::S_IWOTH == 0 && data.lets(libc::S_IWGRP) && record.group == data.group;
-        if group || data.lets(libc::S_IWOTH) {
+        // Where all may rename and remove what lies in the directory, all could have put other data there.
+        let replaceable = || made(of.parent().unwrap_or(Path::new(""))).is_ok_and(|above| above.lets(libc::S_IWOTH));
+        if group || data.lets(libc::S_IWOTH) || replaceable() {
             return Ok(());
         }
         let mode = record.mode & 0o7777;

@@ -306,6 +306,10 @@ pub fn was_left_torn(names: &dyn Names, marker: &str) -> Result<bool, Fault> {
     if names.written_note(marker)?.is_none_or(|note| !is_torn(&note)) {
         return Ok(false);
     }
+    // The client of a shared file system may still know one that was removed or made again; what it has listed is right.
+    if names.mount().is_some() && !is_listed(names, marker)? {
+        return Ok(false);
+    }
     match names.lock(marker) {
         Ok(Locked::Busy | Locked::Absent) => Ok(false),
         // Its owner may have ended the update before this, and another one may have made the next marker.
@@ -313,6 +317,12 @@ pub fn was_left_torn(names: &dyn Names, marker: &str) -> Result<bool, Fault> {
         Ok(Locked::Ours(_lock)) => Ok(names.note(marker)?.is_some_and(|note| is_torn(&note))),
         Err(_) => Ok(true),
     }
+}
+
+/// Whether a directory lists a name.
+fn is_listed(names: &dyn Names, name: &str) -> Result<bool, Fault> {
+    let (above, last) = name.rsplit_once('/').unwrap_or(("", name));
+    Ok(names.list(above)?.iter().any(|listed| listed == last))
 }
 
 /// Removes the marker of a file that a dead owner was about to replace, or left at rest.

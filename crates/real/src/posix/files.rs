@@ -356,7 +356,7 @@ impl Files {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
         let Some(handle) = self.file(&path, false)? else { return Ok(Outcome::Absent) };
-        let length = handle.file.metadata().map_err(|error| doing.failed("", &error))?.len();
+        let length = handle.file.metadata().map_err(|error| doing.failed_open(&error))?.len();
         if length != total + 4 {
             return Err(doing.corrupt(&format!("{} B", total + 4), &format!("{length} B")));
         }
@@ -371,7 +371,7 @@ impl Files {
         let (calls, mut sum) = job.carry_summed(total)?;
         if hull(moves).1 == total {
             let mut stored = [0; 4];
-            handle.file.read_exact_at(&mut stored, total).map_err(|error| doing.failed("", &error))?;
+            handle.file.read_exact_at(&mut stored, total).map_err(|error| doing.failed_open(&error))?;
             sum.add_stored(stored);
         }
         Ok(Outcome::Done(Moved { bytes: moves.bytes(), calls, sum: sum.value(), ..Moved::default() }))
@@ -409,7 +409,7 @@ impl Files {
 
     fn whole_of(&mut self, (file, path): (&File, &Path), moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
         let doing = Doing { verb: "reading", path };
-        let length = file.metadata().map_err(|error| doing.failed("", &error))?.len();
+        let length = file.metadata().map_err(|error| doing.failed_open(&error))?.len();
         let expected = moves.bytes() + if checksum { 4 } else { 0 };
         if length != expected {
             return Err(doing.corrupt(&format!("{expected} B"), &format!("{length} B")));
@@ -419,7 +419,7 @@ impl Files {
         let (sum, calls) = reader.whole(moves)?;
         if let Some(found) = sum {
             let mut trailer = [0; 4];
-            file.read_exact_at(&mut trailer, moves.bytes()).map_err(|error| doing.failed("", &error))?;
+            file.read_exact_at(&mut trailer, moves.bytes()).map_err(|error| doing.failed_open(&error))?;
             let stored = u32::from_le_bytes(trailer);
             if stored != found {
                 return Err(doing.corrupt(&format!("CRC-32C {stored:#010x}"), &format!("{found:#010x}")));
@@ -436,7 +436,7 @@ impl Files {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
             Err(error) => return Err(doing.failed("", &error)),
         };
-        let length = file.metadata().map_err(|error| doing.failed("", &error))?.len();
+        let length = file.metadata().map_err(|error| doing.failed_open(&error))?.len();
         let (first, bytes) = within.of(length);
         if bytes > bytes_max {
             return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{bytes} B")));
@@ -447,12 +447,12 @@ impl Files {
         }
         if within != Within::All {
             let mut content = vec![0; bytes as usize];
-            file.read_exact_at(&mut content, first).map_err(|error| doing.failed("", &error))?;
+            file.read_exact_at(&mut content, first).map_err(|error| doing.failed_open(&error))?;
             return Ok(Outcome::Done(Moved { bytes, calls: 1, content, first, ..Moved::default() }));
         }
         let mut content = Vec::with_capacity(bytes as usize);
         let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut content);
-        read.map_err(|error| doing.failed("", &error))?;
+        read.map_err(|error| doing.failed_open(&error))?;
         if content.len() as u64 > bytes_max {
             return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{} B", content.len())));
         }

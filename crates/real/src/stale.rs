@@ -1,0 +1,58 @@
+//! Names that lead to what is not there any more.
+//!
+//! Another client of a shared file system replaces or removes something, and this one still knows the name as it was: using it gives
+//! ESTALE. Trying again at once does not help, but the name is right when the client has asked for it again: after its timeout, or
+//! as soon as the directory has been listed.
+
+use crate::{monotonic, progress};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// Longer than clients of NFS keep names and attributes by default (nfs(5): 60 s) \[ns\].
+const VISIBLE_NS: u64 = 90_000_000_000;
+/// The first and the longest pause between two tries.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+
+/// Does something by a name, again while that is stale.
+pub(crate) fn by_name<T>(path: &Path, mut run: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let (began, mut pause) = (monotonic::monotonic_ns(), PAUSES.0);
+    loop {
+        match run() {
+            Err(error) if is_stale(&error) && monotonic::monotonic_ns() - began < VISIBLE_NS => {}
+            done => return done,
+        }
+        progress::note();
+        if let Some(Ok(names)) = path.parent().map(std::fs::read_dir) {
+            names.for_each(drop);
+        }
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(PAUSES.1);
+    }
+}
+
+fn is_stale(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESTALE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stale_is_tried_again_and_nothing_else_is() {
+        let mut left = 3;
+        let stale = || io::Error::from_raw_os_error(libc::ESTALE);
+        let tried = by_name(Path::new("/dev/shm/x"), || {
+            left -= 1;
+            if left > 0 { Err(stale()) } else { Ok(left) }
+        });
+        assert_eq!(tried.unwrap(), 0);
+        let mut calls = 0;
+        let failed = by_name(Path::new("x"), || {
+            calls += 1;
+            Err::<(), _>(io::Error::from_raw_os_error(libc::ENOENT))
+        });
+        assert!(failed.is_err() && calls == 1);
+    }
+}
