@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from mpi_launch import run_ranks
+from mpi_launch import environment, mpiexec, run_ranks
 
 CLUSTER = Path(__file__).parents[1] / "cluster"
 #: Six files of 2 MiB, and a part of another.
@@ -87,3 +89,33 @@ def test_nothing_that_was_reported_is_lost_on_a_full_brick(which: str, tmp_path:
     inside = ("unshare", "--net", "--mount", "bash", str(CLUSTER / "full-brick"), str(tmp_path), BRICK)
     told = run_ranks(2, "full_brick", tmp_path / "one", tmp_path / "two", which, inside=inside, timeout=300.0)
     assert "nothing reported is lost" in told
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("which", "measured"),
+    [
+        ("timeouts", "timeouts"),
+        *(pytest.param(which, which, marks=pytest.mark.long) for which in ("close-to-open", "coherent")),
+        pytest.param("moosefs", "close-to-open", marks=pytest.mark.long),
+    ],
+)
+def test_the_doctor_measures_what_other_clients_see(which: str, measured: str, tmp_path: Path) -> None:
+    programs, started = SHARED[which]
+    check_can_start(*programs)
+    script, *how = started
+    inside = ("unshare", "--net", "--mount", "bash", str(CLUSTER / script), str(tmp_path), *how)
+    through = ("bash", str(CLUSTER / "rank"), str(tmp_path))
+    doctor = (sys.executable, "-m", "hyperslab", "doctor", "--json", str(tmp_path / "mount"))
+    done = subprocess.run(
+        [*inside, mpiexec(), "-n", "3", *through, *doctor],
+        env=environment({"TURN": "1", "CLIENTS": "3"}),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    found = json.loads(done.stdout)
+    assert (found["mounts"], found["measured"], found["locks"], found["risks"]) == (3, measured, "held", []), (
+        done.stderr
+    )
+    assert done.returncode == 0

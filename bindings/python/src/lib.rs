@@ -73,6 +73,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(options::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(options::strategy_help, module)?)?;
     module.add_function(wrap_pyfunction!(comm::ranks_of_launcher, module)?)?;
+    module.add_function(wrap_pyfunction!(looking::place_seen, module)?)?;
     module.add_function(wrap_pyfunction!(looking::stored_chunks, module)?)?;
     module.add_function(wrap_pyfunction!(looking::texts, module)?)?;
     module.add_function(wrap_pyfunction!(looking::check_open, module)?)?;

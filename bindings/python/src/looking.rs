@@ -6,10 +6,11 @@ use crate::interrupts::call;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, mode};
 use crate::target::Target;
-use hyperslab::binding::format_of;
+use hyperslab::binding::{Locks, format_of};
 use hyperslab::{File, Format};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use std::path::PathBuf;
 
 /// Coordinates of chunks that are stored, one behind the other, and whether there may be more.
 type RawUnits = (Vec<u64>, bool);
@@ -40,6 +41,23 @@ pub(crate) fn format_there(
 ) -> PyResult<&'static str> {
     let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
     call(py, || format_of(&comm, &place.into(), mode, &options).map(Format::name))
+}
+
+/// Of the file system that a path leads to: its type, what is mounted, options, what other clients see of what this one does, between
+/// whom locks hold, and a number that no other mount has.
+type RawPlace = (String, String, String, &'static str, &'static str, u64);
+
+/// What the system tells of a path, without a question to a file system that may not answer.
+#[pyfunction]
+pub(crate) fn place_seen(path: PathBuf) -> Option<RawPlace> {
+    let seen = hyperslab::binding::place_seen(&path)?;
+    let locks = match seen.locks {
+        Locks::HostOnly => "host",
+        Locks::Shared => "shared",
+        Locks::EachHost => "each host",
+    };
+    let strength = seen.strength.map_or("coherent", |strength| strength.name());
+    Some((seen.kind, seen.source, seen.options, strength, locks, seen.number))
 }
 
 /// Raises what each use of something raises that is closed.

@@ -16,4 +16,5 @@ pub use crate::selection::{Pick, select};
 pub use crate::unready::Unready;
 pub use hyperslab_format::zarr::{fill_from_json, fill_to_json};
 pub use hyperslab_layout::tuple;
-pub use hyperslab_real::map_code;
+pub use hyperslab_real::{PlaceSeen, map_code, place_seen};
+pub use hyperslab_world::Locks;

@@ -37,6 +37,36 @@ pub(crate) fn mount(path: &Path) -> Option<Mount> {
     Some(Mount { number: number(&system.device), strength, kind: kind(&system).into() })
 }
 
+/// What is known of the file system that a path leads to, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlaceSeen {
+    /// Its type, as the table of mounts has it.
+    pub kind: String,
+    /// What is mounted.
+    pub source: String,
+    /// Its options, separated by commas.
+    pub options: String,
+    /// Tells this mount from others, on this host and elsewhere.
+    pub number: u64,
+    /// What other clients see of what this one does; `None` where they see all at once.
+    pub strength: Option<Strength>,
+    /// What a free lock says of its owner.
+    pub locks: Locks,
+}
+
+/// What is known of the file system that a path leads to; `None` where the table does not tell.
+pub fn place_seen(path: &Path) -> Option<PlaceSeen> {
+    let system = file_system(path)?;
+    Some(PlaceSeen {
+        kind: kind(&system).into(),
+        source: system.source.clone(),
+        options: system.options.clone(),
+        number: number(&system.device),
+        strength: mount(path).map(|mount| mount.strength),
+        locks: if is_at_hand(path) { Locks::HostOnly } else { locks(&system) },
+    })
+}
+
 /// What the variable says: nothing is weaker where all is coherent.
 fn named(said: &str) -> Option<Option<Strength>> {
     match said {

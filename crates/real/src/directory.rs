@@ -6,7 +6,7 @@ pub(crate) mod locks;
 mod records;
 
 use crate::below::{self, Spot};
-use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, posix_fault, write_back};
+use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, file_bytes_max, posix_fault, write_back};
 use crate::likeness::Likeness;
 use crate::regular::{is_missing, leads_to};
 use crate::trust::Data;
@@ -570,14 +570,6 @@ impl Directory {
         };
         removed.map_err(|error| self.failed("removing", name, &error))
     }
-}
-
-/// How long the system lets this program make a file \[B\].
-fn file_bytes_max() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the place is valid for the call, which fills it in or leaves it.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
-    limit.rlim_cur
 }
 
 #[cfg(test)]

@@ -97,6 +97,14 @@ pub(crate) fn close(file: File) -> io::Result<()> {
     }
 }
 
+/// How long the system lets this program make a file \[B\].
+pub(crate) fn file_bytes_max() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the place is valid for the call, which fills it in or leaves it.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur
+}
+
 /// A file system, to be made durable as a whole.
 pub(crate) struct FileSystem(PathBuf, File);
 

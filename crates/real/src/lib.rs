@@ -45,6 +45,7 @@ mod monotonic;
 mod mounts;
 pub mod mpi;
 pub mod neighbour;
+mod policy;
 mod posix;
 mod progress;
 mod regular;
@@ -61,6 +62,7 @@ mod trust;
 mod users;
 pub mod wire;
 
+pub use clients::{PlaceSeen, place_seen};
 pub use code::map_code;
 pub use desk::Desk;
 pub use directory::Directory;

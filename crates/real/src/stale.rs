@@ -4,15 +4,10 @@
 //! ESTALE. Trying again at once does not help, but the name is right when the client has asked for it again: after its timeout, or
 //! as soon as the directory has been listed.
 
+use crate::policy::{PAUSES, VISIBLE_NS};
 use crate::{monotonic, progress};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
-
-/// Longer than clients of NFS keep names and attributes by default (nfs(5): 60 s) \[ns\].
-const VISIBLE_NS: u64 = 90_000_000_000;
-/// The first and the longest pause between two tries.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
 /// Does something by a name, again while that is stale.
 pub(crate) fn by_name<T>(path: &Path, mut run: impl FnMut() -> io::Result<T>) -> io::Result<T> {

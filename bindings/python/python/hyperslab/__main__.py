@@ -113,7 +113,21 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true", help="print JSON")
     explain.set_defaults(run=_explain)
 
-    from hyperslab import _calibrate, _clean_command, _completion, _inspect_command, _plan_command, _simulate_command
+    _add_verbs(verbs)
+    return top
+
+
+def _add_verbs(verbs: Any) -> None:
+    """Those that have modules of their own, which are loaded only here."""
+    from hyperslab import (
+        _calibrate,
+        _clean_command,
+        _completion,
+        _doctor_command,
+        _inspect_command,
+        _plan_command,
+        _simulate_command,
+    )
     from hyperslab._verify import _command as verify
     from hyperslab.bench import _command as bench
     from hyperslab.reproduce import _command as reproduce
@@ -128,8 +142,8 @@ def parser() -> argparse.ArgumentParser:
     trace.add_verb(verbs)
     verify.add_verb(verbs)
     _clean_command.add_verb(verbs)
+    _doctor_command.add_verb(verbs)
     _completion.add_verb(verbs, parser)
-    return top
 
 
 def main(argv: list[str] | None = None) -> int:

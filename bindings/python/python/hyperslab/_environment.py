@@ -41,6 +41,13 @@ VARIABLES = (
         "Records what each rank does and when, for all communicators of the program. `hyperslab trace` reads it.",
     ),
     Variable(
+        "HYPERSLAB_PLACE",
+        "`coherent`, `close-to-open` or `timeouts`",
+        "what is known of the type of the file system",
+        "What other nodes see of what one does in the file systems of this program ([clusters](clusters.md)), in the "
+        "place of what the table of mounts tells. `hyperslab doctor` measures it. All ranks must have the same.",
+    ),
+    Variable(
         "HYPERSLAB_PROFILE",
         "a file; empty or `none`",
         "`$XDG_CONFIG_HOME/hyperslab/machine.toml`, or the same below `~/.config`",
