@@ -2,15 +2,15 @@
 //!
 //! On file systems that are not coherent, what one client did is seen by another one late, and sometimes old data are read without
 //! an error. So everything that a program does there goes by one client, that of rank 0: rank 0 finds and tells what
-//! is there, and handles storage for all ranks (Panda's server as a necessity). Whoever reads by himself may do so where this
+//! is there, and ranks on his node handle storage for all (Panda's servers as a necessity). Whoever reads by himself may do so where this
 //! program has written nothing, as old as the file system shows it.
 //!
 //! Whether ranks have one client is found by the opening, in one more agreement, and only where the place is not coherent: each
 //! rank compares the client that rank 0 told with its own, which the system's table of mounts tells without a question
 //! to the file system.
 
+use crate::policy::ONE_CLIENT_SERVERS;
 use hyperslab_plan::{Infeasible, Preference, Role};
-use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Mount, Names};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,14 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Places that are not coherent in which this process has opened something to write, with ranks at several clients.
 static WRITTEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// A rank sees the place by another client than rank 0: what it cannot do.
-pub(crate) const ANOTHER: Ways = 1;
-
 /// How the ranks of a communicator see something that is open.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankMounts {
     /// The mount of rank 0, where ranks have several.
     apart: Option<Arc<Mount>>,
+    /// So many ranks have that of rank 0, counted from him: those of his node, as launchers number them.
+    alike: u32,
     /// Whether this rank has that of rank 0.
     with_root: bool,
     /// Where it lies.
@@ -33,19 +32,23 @@ pub(crate) struct RankMounts {
 }
 
 impl RankMounts {
-    /// Whether a rank has another mount than that of rank 0, as its vote.
-    pub(crate) fn vote(of_root: &Mount, names: &dyn Names) -> Ways {
-        let same = names.mount().is_some_and(|mine| mine.number == of_root.number);
-        if same { 0 } else { ANOTHER }
+    /// Whether this rank has the mount of rank 0.
+    pub(crate) fn is_same(of_root: &Mount, names: &dyn Names) -> bool {
+        names.mount().is_some_and(|mine| mine.number == of_root.number)
     }
 
-    /// What follows for something that lies at this place, from how all ranks have voted and this one has.
-    pub(crate) fn found(of_root: Mount, (mine, all): (Ways, Ways), place: String, writes: bool) -> RankMounts {
-        let apart = (all & ANOTHER != 0).then(|| Arc::new(of_root));
+    /// Of something at this place, which is perhaps written, where ranks are apart from this mount, if they are; so many of the
+    /// first ones have that of rank 0.
+    pub(crate) fn new(
+        apart: Option<Mount>,
+        alike: u32,
+        with_root: bool,
+        (place, writes): (String, bool),
+    ) -> RankMounts {
         if apart.is_some() && writes {
             WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
         }
-        RankMounts { apart, with_root: mine & ANOTHER == 0, place: place.into() }
+        RankMounts { apart: apart.map(Arc::new), alike, with_root, place: place.into() }
     }
 
     /// Whether ranks have several clients.
@@ -84,6 +87,7 @@ impl RankMounts {
                 hint: "leave the choice of the strategy open: one client handles storage for all ranks".into(),
             });
         }
-        Ok(Preference { server_ranks: Some(vec![0]), servers: None, exchange: None, ..wanted })
+        let servers = wanted.servers.unwrap_or(ONE_CLIENT_SERVERS).clamp(1, self.alike.max(1));
+        Ok(Preference { server_ranks: Some((0..servers).collect()), servers: None, exchange: None, ..wanted })
     }
 }

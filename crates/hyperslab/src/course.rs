@@ -1,7 +1,7 @@
 //! The doors of collective calls: each waits for the calls before it, drives one of the state machines of `collective`, and
 //! lets others see how it goes: the queue, an observer, a trace, what is learned of plans.
 
-use crate::apart::{ANOTHER, RankMounts};
+use crate::apart::RankMounts;
 use crate::comm::{Comm, Member, Observer};
 use crate::crew::{self, Counted};
 use crate::line::{ANY_TARGET, Line, NO_TARGET};
@@ -14,7 +14,7 @@ use hyperslab_format::zarr::codec_from_bytes;
 use hyperslab_layout::{Codec, Numbering};
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Awaited, Limits, Party, Question, Votes, Waits, Walk, Walked, Ways};
+use hyperslab_walk::{Awaited, Limits, Party, Question, Votes, Waits, Walk, Walked};
 use hyperslab_world::{Fault, FaultKind, Mount, Names, Root, Work, World};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
@@ -124,16 +124,20 @@ impl Comm {
         let Some(mount) = of_root.filter(|_| self.size() > 1 || self.servers() > 0) else {
             return Ok(RankMounts::default());
         };
-        let (mine, place) = (RankMounts::vote(&mount, &*home.names), home.shown());
-        let votes = Votes { cannot: mine, ..Votes::default() };
+        let (place, has_another) = (home.shown(), !RankMounts::is_same(&mount, &*home.names));
+        let rank = u64::from(self.rank());
+        let votes = Votes { reach: has_another.then_some((rank, rank)), ..Votes::default() };
         let question = Question { votes, ..Question::opening(format!("open '{place}'"), Vec::new(), None) };
-        let begin: Begin = Box::new(|votes| (Box::new(move || Ok(votes.cannot.to_le_bytes().to_vec())), true));
+        // The first that has another.
+        let first = |votes: Votes| votes.reach.map_or(u64::MAX, |(first, _)| first);
+        let begin: Begin = Box::new(move |votes| (Box::new(move || Ok(first(votes).to_le_bytes().to_vec())), true));
         let told = self.agree_by(question, begin)?;
-        let broken = |_| Fault::new(FaultKind::Peer, "what ranks cannot do cannot be decoded");
-        let all = told.try_into().map(Ways::from_le_bytes).map_err(broken)?;
+        let broken = |_| Fault::new(FaultKind::Peer, "which rank has another mount cannot be decoded");
+        let first = told.try_into().map(u64::from_le_bytes).map_err(broken)?;
         // Dedicated servers have no vote.
-        let all = if self.servers() > 0 { all | ANOTHER } else { all };
-        Ok(RankMounts::found(mount, (mine, all), place, writes))
+        let alike = first.min(self.size().into()) as u32;
+        let apart = (alike < self.size() || self.servers() > 0).then_some(mount);
+        Ok(RankMounts::new(apart, alike, !has_another, (place, writes)))
     }
 
     /// The member for a collective call. One that blocks comes after all requests before it.

@@ -95,6 +95,7 @@ mod options;
 mod pinned;
 mod place;
 mod planning;
+mod policy;
 pub mod profile;
 mod queued;
 mod recording;

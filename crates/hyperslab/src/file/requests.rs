@@ -4,6 +4,7 @@ use super::File;
 use crate::alone::listed::WantedElements;
 use crate::alone::resting::{FindChunks, Resting};
 use crate::alone::sight::{Sight, WantedSection};
+use crate::apart::RankMounts;
 use crate::array_write::{ArrayWrite, completed, staging};
 use crate::comm::Comm;
 use crate::error::Error;
@@ -62,7 +63,7 @@ impl File {
         self.check_published(name)?;
         self.mounts.check_alone(&format!("read '{name}'"))?;
         self.alone.run(&self.comm, &self.options, |comm| {
-            let file = File { comm: comm.clone(), ..self.clone() };
+            let file = File { comm: comm.clone(), mounts: RankMounts::default(), ..self.clone() };
             file.read(&[name], ReadOptions { holdings: Vec::new(), ..options })
         })
     }

@@ -6,6 +6,7 @@ use super::stored::stored_to_read;
 use super::{ArrayInfo, Store};
 use crate::alone::listed::WantedElements;
 use crate::alone::sight::{Sight, WantedSection};
+use crate::apart::RankMounts;
 use crate::array_write::{ArrayWrite, completed, staging};
 use crate::comm::Comm;
 use crate::error::Error;
@@ -90,7 +91,8 @@ impl Store {
         self.check_settled(name)?;
         self.mounts.check_alone(&format!("read '{name}'"))?;
         self.alone.run(&self.comm, &self.options, |comm| {
-            let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
+            let (known, mounts) = (Known::default(), RankMounts::default());
+            let store = Store { comm: comm.clone(), ranks: 1, known, mounts, ..self.clone() };
             store.read(&[name], ReadOptions { holdings: Vec::new(), ..options })
         })
     }
