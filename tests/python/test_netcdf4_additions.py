@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import h5py
 import hyperslab as hs
@@ -126,9 +127,22 @@ def test_what_does_not_fit_dimensions_is_refused(tmp_path: Path) -> None:
             file.write("bad", np.zeros(5), dimension_names=["x"])
         with pytest.raises(hs.UnsupportedError, match="one dimension for a variable that is called like a dimension"):
             file.write("y", np.zeros((3, 4)), dimension_names=["y", "x"])
+        # As netCDF has it, a dimension lies in its group beside variables and groups.
+        for taken in ("a", "g"):
+            with pytest.raises(hs.InvalidError, match=f"a name for the dimension '{taken}' that is free"):
+                file.write("bad", np.zeros(5), dimension_names=[taken])
         with pytest.raises(hs.UnsupportedError, match="deleting from a netCDF-4 file"):
             file.delete("a")
     assert path.read_bytes() == before
+
+
+def test_a_new_dimension_is_not_called_like_a_group(tmp_path: Path) -> None:
+    with hs.open(tmp_path / "a.nc", "w", format="netcdf4") as file:
+        file.write("g/a", np.zeros(4), dimension_names=["x"])
+        with pytest.raises(hs.InvalidError, match="make the dimension 'g': expected a name that is free"):
+            file.write("b", np.zeros(5), dimension_names=["g"])
+    with netCDF4.Dataset(tmp_path / "a.nc") as data:
+        assert (list(data.dimensions), list(data.groups), list(data["g"].dimensions)) == ([], ["g"], ["x"])
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -197,3 +211,101 @@ def test_a_file_of_the_classic_model_keeps_to_it(tmp_path: Path) -> None:
     with netCDF4.Dataset(path) as data:
         assert (data.data_model, list(data.variables)) == ("NETCDF4_CLASSIC", ["a", "b"])
         assert data["b"][...].tolist() == [0, 1]
+
+
+def in_and_out() -> dict[str, int]:
+    """What this process has asked of files so far: how many reads, and bytes read and written."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    numbers = {name: int(value) for name, value in (line.split(": ") for line in lines)}
+    return {name: numbers[name] for name in ("syscr", "rchar", "wchar")}
+
+
+@pytest.mark.parametrize("brings", [0, 1])
+def test_variables_one_after_another_cost_what_one_costs(brings: int, tmp_path: Path) -> None:
+    """Held by counting: four times as many take about four times as much, also where each brings a dimension.
+
+    Trees of links become deeper, so that a little more is read of them.
+    """
+    costs = []
+    for count in (200, 800):
+        path = tmp_path / f"{count}.nc"
+        by_its_owner(path)
+        with hs.open(path, "r+", durable=False) as file:
+            before = in_and_out()
+            for number in range(count):
+                names = ["y", f"x{number}" if brings else "x"]
+                file.write(f"v{number}", np.full((3, 4), number), dimension_names=names)
+            costs.append({name: after - before[name] for name, after in in_and_out().items()})
+        with netCDF4.Dataset(path) as data:
+            assert len(data.dimensions) == 3 + brings * count
+            for number in (0, 1, count // 2, count - 1):
+                assert data[f"v{number}"].dimensions == ("y", f"x{number}" if brings else "x")
+                assert data[f"v{number}"][2, 3] == number
+        with h5py.File(path) as file:
+            users = [file[one].name for one, _ in file["y"].attrs["REFERENCE_LIST"]]
+            assert users == ["/g/b", *(f"/v{number}" for number in range(count))]
+    few, many = costs
+    exponents = {name: math.log(many[name] / few[name], 4) for name in few}
+    assert exponents["syscr"] <= 1.2, (few, many)
+    assert exponents["wchar"] <= 1.2, (few, many)
+    assert exponents["rchar"] <= 1.3, (few, many)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("locking", [None, False])
+def test_each_addition_agrees_with_those_before(locking: Literal[False] | None, ranks: int, tmp_path: Path) -> None:
+    """What rank 0 keeps between calls holds: beside appends, attributes, failures, a refresh, other openings."""
+    path = tmp_path / "a.nc"
+    by_its_owner(path)
+
+    def program(comm: Any) -> None:
+        with hs.open(path, "r+", comm=comm, locking=locking) as file:
+            for number in range(12):
+                write(file, comm, f"v{number}", np.full((4, 3), float(number)), ("x", "y"))
+                write(file, comm, f"g/n{number}", np.full((2, 5), float(number)), ("z", f"w{number % 3}"))
+                if number == 3:
+                    with pytest.raises(hs.InvalidError, match="has another length in the file"):
+                        write(file, comm, "bad", np.zeros((5, 3)), ("x", "y"))
+                    with pytest.raises(hs.ExistsError):
+                        file.create_group("v1")
+                if number == 5:
+                    write(file, comm, "a", np.zeros((1, 4), "f4"), (), append=True)
+                    file["x"].attrs["units"] = "km"
+                if number == 7:
+                    file.refresh()
+                if number == 8:
+                    write(file, comm, "y", np.arange(3, dtype="i2"), ("y",))
+                if number == 10:
+                    with file.step("s") as step:
+                        write(step, comm, "e", np.full((3, 6), 9.0), ("y", "new"))
+        with hs.open(path, "r+", comm=comm, locking=locking) as file:
+            write(file, comm, "last", np.full((5, 6), 1.0), ("w0", "u"))
+
+    hs.threads(ranks, program)
+    with netCDF4.Dataset(path) as data:
+        sizes = {name: len(one) for name, one in data.dimensions.items()}
+        assert sizes == {"t": 3, "x": 4, "y": 3, "w0": 5, "u": 6}
+        assert {name: len(one) for name, one in data["g"].dimensions.items()} == {"z": 2, "w0": 5, "w1": 5, "w2": 5}
+        assert {name: len(one) for name, one in data["s"].dimensions.items()} == {"new": 6}
+        assert (data["x"].units, data["y"].dimensions, data["y"][...].tolist()) == ("km", ("y",), [0, 1, 2])
+        for number in range(12):
+            assert data[f"v{number}"].dimensions == ("x", "y")
+            assert data[f"g/n{number}"].dimensions == ("z", f"w{number % 3}")
+            assert data[f"v{number}"][...].tolist() == [[number] * 3] * 4
+            assert data[f"g/n{number}"][...].tolist() == [[number] * 5] * 2
+        assert data["s/e"].dimensions == ("y", "new")
+        assert data["last"].dimensions == ("w0", "u")
+    with h5py.File(path) as file:
+        found = [one for one in ("t", "x", "y", "w0", "s/new", "g/z", "g/w0", "g/w1", "g/w2") if one in file]
+        ids = [int(file[one].attrs["_Netcdf4Dimid"]) for one in found]
+        assert len(set(ids)) == len(ids)
+        users = {(file[one].name, int(d)) for one, d in file["y"].attrs["REFERENCE_LIST"]}
+        assert users == {("/g/b", 0), ("/s/e", 0), *((f"/v{number}", 1) for number in range(12))}
+        users = {(file[one].name, int(d)) for one, d in file["g/w1"].attrs["REFERENCE_LIST"]}
+        assert users == {(f"/g/n{number}", 1) for number in range(12) if number % 3 == 1}
+    assert hs.verify(path).findings == ()
+    with netCDF4.Dataset(path, "a") as data:
+        data.renameDimension("x", "lon")
+        data.createVariable("owner", "f8", ("lon", "w0"))[:] = 1
+    with hs.open(path) as file:
+        assert file["v11"].dimension_names == ("lon", "y")

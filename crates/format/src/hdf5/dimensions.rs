@@ -4,19 +4,66 @@ use super::attributes::USED_BY;
 use super::content::{Hdf5Attribute, ListedDimension, MetadataSource, StoredValue};
 use super::datatype::Datatype;
 use super::object_walk::{FoundDataset, ObjectWalk};
+use super::policy::USES_AT_ONCE;
 use super::reading::Hdf5File;
-use super::writing::USES_MAX;
+use super::writing::{KnownDimensions, USES_MAX};
 use crate::error::Error;
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// Dimensions of netCDF-4 that a file was found to have, all of them, and those that changes have added: who changes the file
+/// again need not look through all of it again, as long as no other program has changed it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FoundDimensions {
+    pub(super) known: KnownDimensions,
+    /// Whether any object has several names: what is added by one of them is there by another.
+    pub(super) has_further_names: bool,
+    /// Datasets that have a dimension and that its list does not name yet, by the address of the dimension.
+    unsaid: BTreeMap<u64, UnsaidUses>,
+}
+
+/// Which datasets the list of a dimension will name: addresses, and which of their dimensions it is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct UnsaidUses {
+    /// How many it names.
+    said: usize,
+    more: Vec<(u64, u32)>,
+}
+
+impl FoundDimensions {
+    /// Whether some dimensions do not name all datasets yet that have them.
+    pub fn is_unsaid(&self) -> bool {
+        self.unsaid.values().any(|uses| !uses.more.is_empty())
+    }
+
+    /// Notes that datasets have a dimension.
+    pub(super) fn are_used(&mut self, uses: Vec<(u64, Vec<(u64, u32)>)>) {
+        uses.into_iter().for_each(|(at, more)| self.unsaid.entry(at).or_default().more.extend(more));
+    }
+
+    /// Takes what lists of dimensions shall name, by their addresses: all that they do not name, or those that have grown by a
+    /// part. A list is made as a whole, so that one for each dataset would take room that grows with the square of their number.
+    pub(super) fn take_unsaid(&mut self, all: bool) -> Vec<(u64, Vec<(u64, u32)>)> {
+        let mut taken = Vec::new();
+        for (at, uses) in &mut self.unsaid {
+            if !uses.more.is_empty() && (all || uses.more.len() * USES_AT_ONCE >= uses.said) {
+                uses.said += uses.more.len();
+                taken.push((*at, std::mem::take(&mut uses.more)));
+            }
+        }
+        taken
+    }
+}
 
 impl Hdf5File {
     /// All dimensions of netCDF-4 that the file has.
     ///
     /// # Errors
     /// As [`Hdf5File::listing`].
-    pub fn dimensions(&self, source: &dyn MetadataSource) -> Result<Vec<ListedDimension>, Error> {
-        let (found, ..) = ObjectWalk::all(self, source, Rc::default())?;
-        Ok(found.iter().filter_map(FoundDataset::as_dimension).collect())
+    pub(super) fn dimensions(&self, source: &dyn MetadataSource) -> Result<FoundDimensions, Error> {
+        let (found, _, has_further_names) = ObjectWalk::all(self, source, Rc::default())?;
+        let listed: Vec<_> = found.iter().filter_map(FoundDataset::as_dimension).collect();
+        Ok(FoundDimensions { known: KnownDimensions::of(&listed), has_further_names, unsaid: BTreeMap::new() })
     }
 
     /// The attribute of a dimension that says who has it, with these more: addresses of datasets, and which of their dimensions it

@@ -9,14 +9,15 @@ use super::content::{Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, Metadat
 use super::dense::{
     COMPACT_MAX, DenseLinks, LargeAttribute, OBJECT_BYTES_MAX, ORDER_AHEAD, large_attributes, link_name, link_order,
 };
+use super::dimensions::FoundDimensions;
 use super::policy::SECTOR_BYTES;
 use super::reading::{ChangedBlock, DensePlaces, Hdf5File, HeaderDraft, MessageKind, ObjectKind};
 use super::writing::{
-    KnownDimensions, NewDataset, NewGroup, NewMember, NewObjects, attributes, chunked_layout, dataset_messages, link,
-    scale_name, table, table_message,
+    NewDataset, NewGroup, NewMember, NewObjects, attributes, chunked_layout, dataset_messages, link, scale_name, table,
+    table_message,
 };
 use crate::error::{Context, Error};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// What is written, and in which order, so that a file has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Hdf5Change {
     pub in_place: Vec<(u64, Vec<u8>)>,
     /// What was there before, to be written in the reverse order if that fails.
     pub before: Vec<(u64, Vec<u8>)>,
+    /// The dimensions that it has then, where they were looked for.
+    pub found: Option<FoundDimensions>,
 }
 
 /// Changes of a file, one after another, which are written together.
@@ -40,6 +43,8 @@ pub struct Hdf5Edit<'a> {
     drafts: Vec<HeaderDraft>,
     /// Blocks in which numbers change.
     blocks: Vec<ChangedBlock>,
+    /// Dimensions of the file, where they are known.
+    found: Option<FoundDimensions>,
 }
 
 impl<'a> Hdf5Edit<'a> {
@@ -50,7 +55,13 @@ impl<'a> Hdf5Edit<'a> {
     pub fn of(file: &'a Hdf5File, source: &'a dyn MetadataSource, at: u64) -> Result<Hdf5Edit<'a>, Error> {
         file.ending_at(source, 0)?;
         file.check_usual_trees(source)?;
-        Ok(Hdf5Edit { file, source, at, behind: Vec::new(), drafts: Vec::new(), blocks: Vec::new() })
+        Ok(Hdf5Edit { file, source, at, behind: Vec::new(), drafts: Vec::new(), blocks: Vec::new(), found: None })
+    }
+
+    /// The same, where dimensions of the file are known from an earlier change.
+    #[must_use]
+    pub fn knowing(self, found: Option<FoundDimensions>) -> Hdf5Edit<'a> {
+        Hdf5Edit { found, ..self }
     }
 
     fn context(&self) -> Context<'a> {
@@ -87,8 +98,13 @@ impl<'a> Hdf5Edit<'a> {
     /// When a name is taken, or an object cannot be made.
     pub fn add(&mut self, root: &NewGroup) -> Result<Vec<(String, u64)>, Error> {
         let (mut datasets, mut uses) = (Vec::new(), Vec::new());
-        let there = if root.netcdf { self.file.dimensions(self.source)? } else { Vec::new() };
-        let mut known = KnownDimensions::of(&there);
+        let is_known = self.found.is_some();
+        let mut found = match (root.netcdf, self.found.take()) {
+            (true, Some(found)) => found,
+            (true, None) => self.file.dimensions(self.source)?,
+            (false, _) => FoundDimensions::default(),
+        };
+        let known = &mut found.known;
         // A group that is there already, and what it gets.
         let mut left = vec![(self.file.root(), String::new(), root)];
         while let Some((at, path, group)) = left.pop() {
@@ -108,7 +124,7 @@ impl<'a> Hdf5Edit<'a> {
                         left.push((self.object(&inside)?, inside, members));
                     }
                     (Some(LinkTarget::Object(at)), NewMember::Dataset(dataset))
-                        if there.iter().any(|one| one.at == at && !one.has_variable) =>
+                        if known.is_bare(&format!("/{path}"), name, at) =>
                     {
                         // What is called like a dimension and is none gets another name in the file.
                         if dataset.dimensions.first() != Some(&dataset.name) {
@@ -116,6 +132,7 @@ impl<'a> Hdf5Edit<'a> {
                             continue;
                         }
                         self.fill_dimension(at, dataset)?;
+                        known.gets_variable(&format!("/{path}"), name);
                         datasets.push((format!("{path}{name}"), at));
                     }
                     _ => {
@@ -124,16 +141,41 @@ impl<'a> Hdf5Edit<'a> {
                     }
                 }
             }
-            let objects = NewObjects::of(&new, &path, &mut known, self.next())?;
+            let objects = NewObjects::of(&new, &path, known, self.next())?;
             self.add_behind(&objects.bytes);
-            for (name, at) in objects.members {
-                self.drafts[draft].link(&name, at);
-            }
+            self.link_all(draft, &new, objects.members)?;
             datasets.extend(objects.datasets);
             uses.extend(objects.uses);
         }
-        self.add_uses(uses)?;
+        known.are_there();
+        found.are_used(uses);
+        // Where it is kept, lists may wait.
+        self.add_uses(found.take_unsaid(!is_known))?;
+        self.found = Some(found).filter(|found| root.netcdf && !found.has_further_names);
         Ok(datasets)
+    }
+
+    /// Gives a group these members, some of which it was asked for; others are dimensions of those.
+    fn link_all(&mut self, draft: usize, asked: &NewGroup, members: Vec<(String, u64)>) -> Result<(), Error> {
+        let asked: BTreeSet<&str> = asked.members.iter().map(NewMember::name).collect();
+        for (name, at) in members {
+            if !asked.contains(&*name) && self.drafts[draft].member(self.file, self.source, &name)?.is_some() {
+                let expected = format!("a name for the dimension '{name}' that is free");
+                let error = self.context().invalid(expected, "something of this name in its group");
+                return Err(error.with_hint("give the dimension another name"));
+            }
+            self.drafts[draft].link(&name, at);
+        }
+        Ok(())
+    }
+
+    /// Lets dimensions name all datasets that have them, where earlier changes have left that.
+    ///
+    /// # Errors
+    /// When a header has no place for it.
+    pub fn add_unsaid(&mut self) -> Result<(), Error> {
+        let unsaid = self.found.as_mut().map(|found| found.take_unsaid(true));
+        self.add_uses(unsaid.unwrap_or_default())
     }
 
     /// Lets a dimension that has no variable be this one, where its dataset is: those that have it refer to that.
@@ -153,9 +195,7 @@ impl<'a> Hdf5Edit<'a> {
 
     /// Lets dimensions say that datasets have them: addresses of both.
     fn add_uses(&mut self, all: Vec<(u64, Vec<(u64, u32)>)>) -> Result<(), Error> {
-        let mut of_each: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
-        all.into_iter().for_each(|(at, uses)| of_each.entry(at).or_default().extend(uses));
-        for (at, uses) in of_each {
+        for (at, uses) in all {
             if let Some(attribute) = self.file.used_by(self.source, at, &uses)? {
                 self.edit_attributes_at(at, &[attribute], &|_| false)?;
             }
@@ -169,6 +209,7 @@ impl<'a> Hdf5Edit<'a> {
     /// When there is none.
     pub fn delete(&mut self, path: &str) -> Result<(), Error> {
         self.object(path)?;
+        self.found = None;
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let draft = self.draft(self.object(above)?)?;
         self.drafts[draft].unlink(self.file, self.source, name)
@@ -418,6 +459,6 @@ impl<'a> Hdf5Edit<'a> {
             superblock.into_iter().chain(self.blocks).chain(replaced).chain(roots).collect();
         let in_place = blocks.iter().map(|block| (block.at, block.after.clone())).collect();
         let before = blocks.into_iter().map(|block| (block.at, block.before)).collect();
-        Ok(Hdf5Change { behind: self.behind, in_place, before })
+        Ok(Hdf5Change { behind: self.behind, in_place, before, found: self.found })
     }
 }

@@ -33,6 +33,7 @@ pub use content::{
     MetadataSource, StoredValue,
 };
 pub use datatype::{CompoundField, Datatype, TextEnd};
+pub use dimensions::FoundDimensions;
 pub use editing::{Hdf5Change, Hdf5Edit};
 pub use element::check_netcdf_element;
 pub use listing::{Hdf5Listing, ListedDataset};

@@ -44,3 +44,6 @@ pub(super) const OBJECTS_MAX: usize = 1 << 21;
 pub(super) const REPEATS_MAX: usize = 1 << 20;
 /// Most soft links of which each leads to the next.
 pub(super) const SOFT_LINKS_DEEP_MAX: usize = 16;
+
+/// The list of a dimension is made again when one in so many of the datasets that have it is missing there.
+pub(super) const USES_AT_ONCE: usize = 8;

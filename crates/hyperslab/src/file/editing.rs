@@ -52,7 +52,7 @@ impl File {
     }
 
     /// Whether rank 0 keeps others, who heed locks, from reading the file, on whatever host.
-    fn is_locked(&self) -> bool {
+    pub(super) fn is_locked(&self) -> bool {
         let own = self.own_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let keeps = own.as_ref().is_some_and(|lock| lock.keeps_others_out()) || self.attempts.keeps_shown();
         keeps && self.directory.locks("") != Locks::EachHost
@@ -69,7 +69,7 @@ impl File {
     }
 
     /// Rank 0 changes a file that exists.
-    fn changed(&self, change: ChangeFile) -> Result<(), Fault> {
+    pub(super) fn changed(&self, change: ChangeFile) -> Result<(), Fault> {
         let (before, beginning) = {
             let inside = self.inside();
             (inside.form.extent(), inside.form.lasting().map(|_| inside.form.beginning()))

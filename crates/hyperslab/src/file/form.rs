@@ -187,8 +187,15 @@ pub(crate) trait Form: Debug + Send {
     fn put_in_room(&mut self, _placed: NewPlaces, _end: u64) -> Result<Option<ChangeFile>, Fault> {
         Ok(None)
     }
-    /// The file was changed so: it ends there now, and begins with this.
-    fn has_changed(&mut self, _end: u64, _beginning: Vec<u8>) {}
+    /// The file was changed so: it ends there now, and begins with this. Whether rank 0 changes it `alone`, since it holds a lock
+    /// that keeps other programs out.
+    fn has_changed(&mut self, _end: u64, _beginning: Vec<u8>, _alone: bool) {}
+    /// Of a file that exists, on rank 0, what earlier changes have left to be done when it is closed.
+    fn last_change(&self) -> Option<ChangeFile> {
+        None
+    }
+    /// A change of the file has failed: what rank 0 kept of it may not hold any more.
+    fn is_in_doubt(&mut self) {}
     /// Refuses to change the elements of one that is there.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod dimensions;
 mod editing;
 mod elements;
 mod held;
+mod known_dimensions;
 mod policy;
 mod room;
 mod told;
@@ -128,9 +129,9 @@ impl Form for Hdf5 {
             self.end = self.end.max(end);
             return Ok(None);
         }
-        let new = self.new_tree(None)?.made();
+        let (new, kept) = (self.new_tree(None)?.made(), self.kept.clone());
         Ok(Some(Box::new(move |directory, name| {
-            editing::change(directory, name, end, |edits| {
+            editing::change((directory, name), end, &kept, |edits| {
                 for (at, path, dataset) in changed {
                     edits.change_named(&path, at, |at| ChangedDataset { at, ..dataset })?;
                 }
@@ -139,8 +140,17 @@ impl Form for Hdf5 {
         })))
     }
 
-    fn has_changed(&mut self, end: u64, beginning: Vec<u8>) {
+    fn has_changed(&mut self, end: u64, beginning: Vec<u8>, alone: bool) {
         (self.end, self.superblock) = (end, beginning);
+        self.kept.settle(alone);
+    }
+
+    fn last_change(&self) -> Option<ChangeFile> {
+        if self.kept.is_unsaid() { self.by(|edits| edits.add_unsaid()) } else { None }
+    }
+
+    fn is_in_doubt(&mut self) {
+        self.kept.settle(false);
     }
 
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {
@@ -336,6 +346,7 @@ impl Form for Hdf5 {
     }
 
     fn back_to(&mut self, before: FileSize) {
+        self.is_in_doubt();
         let given = self.arrays[before.arrays..].iter().filter_map(|held| held.room.clone());
         given.filter(|room| room.end <= before.bytes).for_each(|room| self.free.put(room));
         self.arrays.truncate(before.arrays);

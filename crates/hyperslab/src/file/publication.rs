@@ -109,6 +109,10 @@ impl File {
         match self.phase.get() {
             FilePhase::Hidden => self.give_name(edit, ends),
             FilePhase::Gathering => self.lead_to_all(edit),
+            FilePhase::There if ends => {
+                let last = self.inside().form.last_change();
+                last.map_or(Ok(()), |change| self.changed(change))
+            }
             FilePhase::There => Ok(()),
         }
     }
@@ -142,7 +146,7 @@ impl File {
         let done = named();
         let mut inside = self.inside();
         if done.as_ref().err().is_none_or(|fault| fault.kind == FaultKind::Unsynced) {
-            inside.form.has_changed(bytes + ending.len() as u64, beginning);
+            inside.form.has_changed(bytes + ending.len() as u64, beginning, false);
         } else if !ends {
             // More may be written, and finds no bytes of this behind what there was.
             let cut = self.directory.resize(&self.hidden, bytes);
@@ -191,8 +195,12 @@ impl File {
             closes.publish(None, true)?;
             if hidden { Ok(()) } else { attempts.end() }
         };
-        // Of a file that is there nothing is left to sync.
-        let at_once = if new { self.attempts.at_once_durable(1) } else { self.attempts.at_once(1) };
+        // Of a file that is there nothing is left to sync, or little.
+        let at_once = if new || self.inside().form.last_change().is_some() {
+            self.attempts.at_once_durable(1)
+        } else {
+            self.attempts.at_once(1)
+        };
         let publish = if self.mode.writes() { Publish::by(at_once, work) } else { Publish::nothing() };
         let result = self.comm.sync_and(end, self.target, publish);
         self.is_over();

@@ -90,6 +90,7 @@ impl Putting {
 
     /// The failure of a change, of which nothing is seen any more; or it says that readers may see it.
     fn taken_back(&mut self, fault: Fault) -> Fault {
+        self.file.inside().form.is_in_doubt();
         if self.untell() {
             (self.told, self.replaced) = (false, Vec::new());
             return fault;
@@ -138,7 +139,8 @@ impl Putting {
         // Nobody else changes it, so nobody needs to look.
         let mut beginning = self.beginning.clone().unwrap_or_default();
         in_place.iter().for_each(|(at, bytes)| lay_over(&mut beginning, *at, bytes));
-        self.file.inside().form.has_changed(end, beginning);
+        let alone = self.file.is_locked();
+        self.file.inside().form.has_changed(end, beginning, alone);
         Ok(())
     }
 
@@ -397,6 +399,7 @@ impl Target for Putting {
     }
 
     fn undo(&mut self, moved: bool) {
+        self.file.inside().form.is_in_doubt();
         // As long as readers may know of more, it stays.
         let back = self.marker.is_none() || self.untell();
         if self.marker.is_some() && back {

@@ -23,7 +23,7 @@ pub(in crate::hdf5) const NO_COORDINATE: &str = "_nc4_non_coord_";
 pub(in crate::hdf5) const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable.";
 
 /// Which dataset a dimension is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ScaleAt {
     /// That whose header has this number in the order in which headers are made.
     New(usize),
@@ -104,10 +104,13 @@ pub(super) struct ScaledDataset<'a> {
 }
 
 /// A dimension.
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Dimension {
     length: u64,
     unlimited: bool,
     place: ScaleAt,
+    /// Whether there is a variable of it.
+    has_variable: bool,
     /// Which of the datasets that are made have it, as which of their dimensions.
     uses: Vec<(usize, u32)>,
     /// Its number among all.
@@ -115,7 +118,7 @@ struct Dimension {
 }
 
 /// Dimensions by the path of their group and their name.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(in crate::hdf5) struct KnownDimensions {
     all: Vec<Dimension>,
     by_group: BTreeMap<String, BTreeMap<String, usize>>,
@@ -123,25 +126,42 @@ pub(in crate::hdf5) struct KnownDimensions {
     next_id: i32,
     /// How many of them, the first ones, the file has.
     there: usize,
+    /// Those that are made now, by group and name.
+    new: Vec<(String, String, usize)>,
+    /// Those that datasets have that are made now.
+    used: BTreeSet<usize>,
 }
 
 impl KnownDimensions {
     /// Those of a file.
     pub(in crate::hdf5) fn of(listed: &[ListedDimension]) -> KnownDimensions {
         let mut known = KnownDimensions::default();
-        for ListedDimension { group, name, length, unlimited, at, .. } in listed {
-            known.add(group, name, (*length, *unlimited), ScaleAt::There(*at));
+        for one in listed {
+            let ListedDimension { length, unlimited, at, has_variable, .. } = *one;
+            known.add(&one.group, &one.name, (length, unlimited), ScaleAt::There(at));
+            let added = known.all.last_mut().expect("it was added");
+            added.has_variable = has_variable;
+            added.id = one.id.unwrap_or(added.id);
         }
-        known.there = known.all.len();
         // netCDF finds dimensions by their numbers, and leaves out none.
         let most = listed.iter().filter_map(|one| one.id).max();
         known.next_id = known.next_id.max(most.map_or(0, |most| most.saturating_add(1)));
+        known.are_there();
         known
     }
 
+    /// What was made is in the file.
+    pub(in crate::hdf5) fn are_there(&mut self) {
+        self.there = self.all.len();
+        self.new.clear();
+    }
+
     fn add(&mut self, group: &str, name: &str, (length, unlimited): (u64, bool), place: ScaleAt) {
-        self.by_group.entry(group.to_string()).or_default().insert(name.to_string(), self.all.len());
-        self.all.push(Dimension { length, unlimited, place, uses: Vec::new(), id: self.next_id });
+        let number = self.all.len();
+        self.by_group.entry(group.to_string()).or_default().insert(name.to_string(), number);
+        self.new.push((group.to_string(), name.to_string(), number));
+        let (uses, id, has_variable) = (Vec::new(), self.next_id, false);
+        self.all.push(Dimension { length, unlimited, place, has_variable, uses, id });
         self.next_id += 1;
     }
 
@@ -149,16 +169,43 @@ impl KnownDimensions {
     /// theirs. (A dimension that is made names only those that were made with it.)
     pub(super) fn are_made(&mut self, headers: &[u64]) -> Vec<(u64, Vec<(u64, u32)>)> {
         let address = |number: usize| headers.get(number).copied().unwrap_or(0);
+        for (_, _, number) in std::mem::take(&mut self.new) {
+            if let ScaleAt::New(header) = self.all[number].place {
+                self.all[number].place = ScaleAt::There(address(header));
+            }
+        }
         let mut used = Vec::new();
-        for (number, one) in self.all.iter_mut().enumerate() {
+        for number in std::mem::take(&mut self.used) {
+            let one = &mut self.all[number];
             let uses = std::mem::take(&mut one.uses).into_iter().map(|(dataset, d)| (address(dataset), d));
-            match one.place {
-                ScaleAt::New(header) => one.place = ScaleAt::There(address(header)),
-                ScaleAt::There(at) if number < self.there && uses.len() > 0 => used.push((at, uses.collect())),
-                ScaleAt::There(_) => {}
+            if let ScaleAt::There(at) = one.place
+                && number < self.there
+            {
+                used.push((at, uses.collect()));
             }
         }
         used
+    }
+
+    /// Notes that a dataset that is made has a dimension, as which of its own.
+    fn is_used(&mut self, at: usize, by: (usize, u32), length: u64) {
+        let dimension = &mut self.all[at];
+        dimension.uses.push(by);
+        dimension.length = dimension.length.max(length);
+        self.used.insert(at);
+    }
+
+    /// Whether the object of this name and address in a group is a dimension that has no variable.
+    pub(in crate::hdf5) fn is_bare(&self, group: &str, name: &str, at: u64) -> bool {
+        let own = self.own(group, name).map(|number| &self.all[number]);
+        own.is_some_and(|own| own.place == ScaleAt::There(at) && !own.has_variable)
+    }
+
+    /// The dimension of this name in a group has a variable from now on.
+    pub(in crate::hdf5) fn gets_variable(&mut self, group: &str, name: &str) {
+        if let Some(own) = self.own(group, name) {
+            self.all[own].has_variable = true;
+        }
     }
 
     /// The dimension of this name that a group defines.
@@ -246,6 +293,11 @@ fn new_dimensions(group: &NewGroup, path: &str, known: &KnownDimensions) -> Resu
         }
     }
     named.retain(|(name, length, unlimited)| known.seen(path, name, *length, *unlimited).is_none());
+    let is_group = |name: &str| group.members.iter().any(|one| as_dataset(one).is_none() && one.name() == name);
+    if let Some((name, ..)) = named.iter().find(|(name, ..)| is_group(name)) {
+        let error = Context::new("make the dimension", name).invalid("a name that is free", "a group of this name");
+        return Err(error.with_hint("give the dimension another name"));
+    }
     Ok(named)
 }
 
@@ -295,14 +347,14 @@ fn number_members(group: &NewGroup, path: &str, known: &mut KnownDimensions, nex
                         return Err(context.unsupported("a variable of a new dimension", found));
                     }
                     known.all[own].place = ScaleAt::New(*next);
+                    known.all[own].has_variable = true;
                 }
                 let is_scale = own.is_some() && is_coordinate(dataset);
                 for (d, (name, &length)) in dataset.dimensions.iter().zip(&dataset.shape).enumerate() {
                     let unlimited = dataset.limits.get(d).is_some_and(Option::is_none);
                     let at = known.seen(path, name, length, unlimited);
                     if let Some(at) = at.filter(|_| !is_scale) {
-                        known.all[at].uses.push((*next, d as u32));
-                        known.all[at].length = known.all[at].length.max(length);
+                        known.is_used(at, (*next, d as u32), length);
                     }
                 }
                 *next += 1;
@@ -325,15 +377,9 @@ fn scaled<'a>(group: &'a NewGroup, path: &str, known: &KnownDimensions, next: &m
 
 fn scaled_members<'a>(group: &'a NewGroup, path: &str, known: &KnownDimensions, next: &mut usize) -> Scaled<'a> {
     let mut made = Scaled { attributes: group.attributes.iter().map(NewAttribute::of).collect(), members: Vec::new() };
-    let coordinates = coordinates(group);
-    let own = known.by_group.get(path).into_iter().flatten();
-    let mut here: Vec<(&String, &Dimension)> = own
-        .filter(|(name, _)| !coordinates.contains(name.as_str()))
-        .map(|(name, at)| (name, &known.all[*at]))
-        .filter(|(_, dimension)| matches!(dimension.place, ScaleAt::New(_)))
-        .collect();
-    here.sort_unstable_by_key(|(_, dimension)| dimension.id);
-    for (name, dimension) in here {
+    // In the order of their numbers.
+    let new = known.new.iter().filter(|(group, ..)| group == path).map(|(_, name, at)| (name, &known.all[*at]));
+    for (name, dimension) in new.filter(|(_, dimension)| !dimension.has_variable) {
         debug_assert!(matches!(dimension.place, ScaleAt::New(number) if number == *next));
         *next += 1;
         let dataset = ScaledDataset { dataset: Cow::Owned(without_variable(name, dimension)), attributes: Vec::new() };

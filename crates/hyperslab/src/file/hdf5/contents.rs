@@ -3,6 +3,7 @@
 use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
 use super::held::HeldAttributes;
+use super::known_dimensions::{KeptDimensions, SeenDimensions};
 use super::policy::{DATA_AT, LARGE, PAGE};
 use super::room::FreeRoom;
 use crate::array_write::ArrayWrite;
@@ -120,15 +121,6 @@ impl HasPath for HeldGroup {
     }
 }
 
-/// A dimension, by the path of the group that defines it (`/`, or with a `/` at both ends) and its name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct KnownDimension {
-    pub(super) group: String,
-    pub(super) name: String,
-    pub(super) length: u64,
-    pub(super) unlimited: bool,
-}
-
 /// What is known of a file.
 #[derive(Debug)]
 pub(super) struct Hdf5 {
@@ -140,7 +132,9 @@ pub(super) struct Hdf5 {
     /// How many groups and arrays at the begin are in the file, so that those that are new are not looked for among all.
     pub(super) settled: (usize, usize),
     /// Of a netCDF-4 file that exists, its dimensions.
-    pub(super) dimensions: Vec<KnownDimension>,
+    pub(super) dimensions: SeenDimensions,
+    /// On rank 0, what of them is needed to add others, as long as no other program changes the file.
+    pub(super) kept: KeptDimensions,
     /// Numbers of the arrays that may grow, now or before they were as long as they may be.
     pub(super) limited: Vec<usize>,
     /// Paths of steps that are not published.
@@ -168,7 +162,8 @@ impl Hdf5 {
             others: BTreeMap::new(),
             groups: ByPath::default(),
             settled: (0, 0),
-            dimensions: Vec::new(),
+            dimensions: SeenDimensions::default(),
+            kept: KeptDimensions::default(),
             limited: Vec::new(),
             steps: Vec::new(),
             end: DATA_AT,

@@ -1,6 +1,7 @@
 //! Dimensions of a netCDF-4 file that exists, as all ranks know them, for variables that are added to it.
 
-use super::contents::{Hdf5, Hdf5Array, KnownDimension};
+use super::contents::{Hdf5, Hdf5Array};
+use super::known_dimensions::{KnownDimension, SeenDimensions};
 use hyperslab_format::hdf5::ListedDimension;
 use hyperslab_layout::tuple;
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
@@ -14,13 +15,13 @@ pub(super) fn tell(w: Writer, listed: &[ListedDimension]) -> Writer {
 }
 
 /// What was [told](tell).
-pub(super) fn hear(r: &mut Reader) -> Option<Vec<KnownDimension>> {
-    let count = r.number()?;
-    let one = |_| {
+pub(super) fn hear(r: &mut Reader) -> Option<SeenDimensions> {
+    let mut all = SeenDimensions::default();
+    for _ in 0..r.number()? {
         let (group, name, length) = (r.text()?, r.text()?, r.number()?);
-        Some(KnownDimension { group, name, length, unlimited: r.number()? == 1 })
-    };
-    (0..count).map(one).collect()
+        all.add(group, name, KnownDimension { length, unlimited: r.number()? == 1 });
+    }
+    Some(all)
 }
 
 /// The group that an array with this path lies in, as dimensions say it, and its name there.
@@ -29,23 +30,10 @@ fn group_of(path: &str) -> (String, &str) {
 }
 
 impl Hdf5 {
-    /// The dimension of this name that an array with this path sees: its group's, or one of the groups above.
-    fn dimension_seen(&self, path: &str, name: &str) -> Option<&KnownDimension> {
-        let of_group = |group: &str| self.dimensions.iter().find(|one| one.group == group && one.name == name);
-        let mut group = group_of(path).0;
-        loop {
-            if let Some(found) = of_group(&group) {
-                return Some(found);
-            }
-            let above = group.trim_end_matches('/');
-            group = above[..=above.rfind('/')?].into();
-        }
-    }
-
     /// Whether an array with this path sees an unlimited dimension of this name.
     pub(super) fn sees_unlimited(&self, path: &str, name: &str) -> bool {
-        match self.dimension_seen(path, name) {
-            Some(known) => known.unlimited,
+        match self.dimensions.seen(&group_of(path).0, name) {
+            Some((_, known)) => known.unlimited,
             None => self.options.unlimited.iter().any(|unlimited| unlimited == name),
         }
     }
@@ -55,8 +43,7 @@ impl Hdf5 {
         let (path, shape) = (&held.array.name, &held.array.shape);
         let (group, last) = group_of(path);
         let first = held.dimensions.as_ref().and_then(|names| names.first()).and_then(Option::as_deref);
-        let is_own = |known: &&KnownDimension| known.group == group;
-        if shape.len() > 1 && first == Some(last) && self.dimension_seen(path, last).filter(is_own).is_some() {
+        if shape.len() > 1 && first == Some(last) && self.dimensions.of_group(&group, last).is_some() {
             let text = format!("'{path}' has several dimensions, and one of its own name, which the file has already");
             let expected = "one dimension for a variable that is called like a dimension of the file";
             return Err(Fault::new(FaultKind::Unsupported, text)
@@ -65,9 +52,9 @@ impl Hdf5 {
         }
         for (name, &extent) in held.dimensions.iter().flatten().zip(shape) {
             let Some(name) = name else { continue };
-            let Some(known) = self.dimension_seen(path, name) else { continue };
             // Of a group above, another one of its own takes its place.
-            if is_own(&known) && !known.unlimited && known.length != extent {
+            let Some(known) = self.dimensions.of_group(&group, name) else { continue };
+            if !known.unlimited && known.length != extent {
                 let text = format!("dimension '{name}' of array '{path}' has another length in the file");
                 return Err(Fault::new(FaultKind::Invalid, text)
                     .expected(format!("{} along it", known.length), tuple(shape).to_string())
@@ -86,15 +73,14 @@ impl Hdf5 {
             let named: Vec<_> = held.dimensions.iter().flatten().zip(&held.array.shape).enumerate().collect();
             let named = named.into_iter().filter_map(|(d, (name, length))| {
                 let unlimited = held.limits.get(d).is_some_and(Option::is_none);
-                Some(KnownDimension { group: group.clone(), name: name.clone()?, length: *length, unlimited })
+                Some((name.clone()?, KnownDimension { length: *length, unlimited }))
             });
-            for one in named.collect::<Vec<_>>() {
-                let seen = self.dimension_seen(&path, &one.name);
-                let fits = |seen: &KnownDimension| {
+            for (name, one) in named.collect::<Vec<_>>() {
+                let fits = |seen: KnownDimension| {
                     seen.unlimited == one.unlimited && (one.unlimited || seen.length == one.length)
                 };
-                if !seen.is_some_and(|seen| seen.group == one.group || fits(seen)) {
-                    self.dimensions.push(one);
+                if !self.dimensions.seen(&group, &name).is_some_and(|(of, seen)| of == group || fits(seen)) {
+                    self.dimensions.add(group.clone(), name, one);
                 }
             }
         }

@@ -4,6 +4,7 @@ use super::by_path::above;
 use super::contents::{Hdf5, Hdf5Array, HeldGroup, TreeDraft};
 use super::elements::ElementsAt;
 use super::held::{HeldAttributes, STEP};
+use super::known_dimensions::KeptDimensions;
 use super::told::Bytes;
 use crate::error::format_fault;
 use crate::file::edit::Edit;
@@ -22,19 +23,20 @@ pub(super) fn is_in(path: &str, group: &str) -> bool {
 
 /// What is written to a file that exists, so that it has changed; new metadata begin behind its end, at this address or later.
 pub(super) fn change(
-    directory: &dyn Names,
-    name: &str,
+    (directory, name): (&dyn Names, &str),
     at: u64,
+    kept: &KeptDimensions,
     edit: impl FnOnce(&mut Hdf5Edit) -> Result<(), hyperslab_format::Error>,
 ) -> Result<FileChange, Fault> {
     let source = Bytes::of_change(directory, name, directory.length(name).unwrap_or(0));
     let made = || {
         let file = Hdf5File::open(&source, &directory.full(name))?;
-        let mut edits = Hdf5Edit::of(&file, &source, at)?;
+        let mut edits = Hdf5Edit::of(&file, &source, at)?.knowing(kept.take());
         edit(&mut edits)?;
         edits.made()
     };
-    let Hdf5Change { behind, in_place, before } = made().map_err(format_fault)?;
+    let Hdf5Change { behind, in_place, before, found } = made().map_err(format_fault)?;
+    kept.put(found);
     Ok(FileChange { at, behind, in_place, before })
 }
 
@@ -143,16 +145,16 @@ impl Hdf5 {
     }
 
     /// A change on rank 0, where the file exists.
-    fn by(
+    pub(super) fn by(
         &self,
         edit: impl FnOnce(&mut Hdf5Edit) -> Result<(), hyperslab_format::Error> + Send + 'static,
     ) -> Option<ChangeFile> {
-        let end = self.end;
+        let (end, kept) = (self.end, self.kept.clone());
         self.exists().then(|| -> ChangeFile {
             Box::new(move |directory, name| {
                 // Behind its end may lie what ranks of a program that died still write.
                 let end = end.max(directory.length(name).unwrap_or(0)).next_multiple_of(8);
-                change(directory, name, end, edit)
+                change((directory, name), end, &kept, edit)
             })
         })
     }

@@ -13,6 +13,9 @@ pub(super) const READ_BYTES: u64 = 64 << 10;
 /// The same where a few blocks of a file are changed, which lie apart.
 pub(super) const CHANGE_READ_BYTES: u64 = 2 << 10;
 
+/// How many stretches that were read last are kept: what leads to others, such as headers of heaps, is asked for again and again.
+pub(super) const READS_KEPT: usize = 8;
+
 /// Most chunks of an array that one call looks up: where they lie is told to all ranks.
 pub(super) const CHUNKS_MAX: u64 = 1 << 20;
 

@@ -5,7 +5,8 @@ use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
 use super::dimensions;
 use super::elements::ElementsAt;
 use super::held::{HeldAttributes, STEP};
-use super::policy::{CHANGE_READ_BYTES, READ_BYTES};
+use super::known_dimensions::KeptDimensions;
+use super::policy::{CHANGE_READ_BYTES, READ_BYTES, READS_KEPT};
 use super::room::FreeRoom;
 use crate::error::format_fault;
 use crate::file::disk::SeenFile;
@@ -15,7 +16,7 @@ use hyperslab_format::hdf5::{
 };
 use hyperslab_layout::{Codec, ElementType, TextParts};
 use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The bytes of a file, as its parser asks for them: what lies together is read together.
@@ -25,13 +26,13 @@ pub(super) struct Bytes<'a> {
     length: u64,
     /// How many bytes are read at once \[B\].
     each: u64,
-    /// A stretch that was read last, by its first byte.
-    last: Mutex<(u64, Arc<[u8]>)>,
+    /// Stretches that were read last, the newest one first, by their first bytes.
+    last: Mutex<VecDeque<(u64, Arc<[u8]>)>>,
 }
 
 impl<'a> Bytes<'a> {
     pub(super) fn of(names: &'a dyn Names, name: &'a str, length: u64) -> Bytes<'a> {
-        Bytes { names, name, length, each: READ_BYTES, last: Mutex::new((0, Arc::from([]))) }
+        Bytes { names, name, length, each: READ_BYTES, last: Mutex::default() }
     }
 
     /// The same for a change, which looks at a few blocks here and there.
@@ -56,15 +57,18 @@ impl MetadataSource for Bytes<'_> {
             let from = usize::try_from(at.checked_sub(*first)?).ok()?;
             Some(part.get(from..from.checked_add(bytes)?)?.to_vec())
         };
-        if let Some(found) = within(&last) {
+        if let Some(found) = last.iter().find_map(within) {
             return Ok(found);
         }
         let part = self.part(at, self.each.max(bytes as u64));
-        *last = (at, part.map_err(|fault| hyperslab_format::Error::unreadable(self.name, fault.text()))?);
-        within(&last).ok_or_else(|| {
-            let found = format!("{} B", last.1.len());
+        let part = (at, part.map_err(|fault| hyperslab_format::Error::unreadable(self.name, fault.text()))?);
+        let found = within(&part).ok_or_else(|| {
+            let found = format!("{} B", part.1.len());
             hyperslab_format::Error::cut_short(self.name, format!("{bytes} B from byte {at} on"), found)
-        })
+        });
+        last.push_front(part);
+        last.truncate(READS_KEPT);
+        found
     }
 }
 
@@ -209,6 +213,7 @@ impl Hdf5 {
                 groups,
                 settled,
                 dimensions,
+                kept: KeptDimensions::default(),
                 limited,
                 steps,
                 end,
