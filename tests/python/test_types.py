@@ -160,7 +160,6 @@ def test_netcdf_says_what_to_write_instead(tmp_path: Path) -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (np.array(["a", 1], object), "object"),
     (np.array([(1, None)], [("a", "i4"), ("b", "O")]), "'O'"),
     (np.zeros(2, np.longdouble), "longdouble|float128"),
     (np.zeros(2, ml_dtypes.int4), "int4"),
@@ -168,6 +167,20 @@ REFUSED: list[tuple[Any, str]] = [
     (np.zeros(2, np.dtype({"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": [0, 2]})), "'a'"),
     (np.zeros(2, [(("title", "a"), "i4")]), "'a'"),
 ]
+
+
+def test_objects_are_texts_or_refused(tmp_path: Path) -> None:
+    array = np.array(["a", 1], object)
+    with hs.open(tmp_path / "a.zarr", "w") as store:
+        with pytest.raises(
+            hs.InvalidError, match=r"texts of 'a' are expected, found 1 at \(1,\).*\n  hint: make texts of"
+        ):
+            store.write("a", array)
+        with pytest.raises(hs.InvalidError, match="cannot change from float64 to text of variable length"):
+            store.write("a", np.zeros(2), dtype=object)
+        assert store.arrays() == []
+    with pytest.raises(hs.InvalidError, match="elements of type object cannot be stored\n  hint: give texts a length"):
+        hs.save_npy(tmp_path / "a.npy", array)
 
 
 @pytest.mark.parametrize(("array", "said"), REFUSED, ids=[said for _, said in REFUSED])

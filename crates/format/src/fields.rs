@@ -157,7 +157,7 @@ impl FieldType {
         let element = ElementType::from_numpy(code)?;
         // NumPy has no codes for these.
         let named = element.kind == Kind::BFloat16
-            || matches!(element.kind, Kind::Opaque(opaque) if opaque.float().is_some() || opaque.fields().is_some() || opaque.is_reference());
+            || matches!(element.kind, Kind::Opaque(opaque) if opaque.float().is_some() || opaque.fields().is_some() || opaque.is_of_any_length());
         (!named).then_some(FieldType::Element(element))
     }
 

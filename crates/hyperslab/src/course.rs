@@ -161,7 +161,7 @@ impl Comm {
         refused.map_or(Ok(()), |fault| self.ended(machine, party, Err(fault)))
     }
 
-    fn agree_by(&self, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn agree_by(&self, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
         if let Some(driver) = self.driver() {
             return driver.agree(question, begin);
         }

@@ -103,6 +103,7 @@ mod request;
 mod said;
 mod selection;
 mod served;
+mod slots;
 mod stderr;
 mod sync;
 pub mod trace;

@@ -44,7 +44,7 @@ pub use joined::{Joined, JoinedRun};
 pub use listing::{Layer, are_many_and_short, layers};
 pub use nest::{Loop, Loops, Nest};
 pub use numbering::Numbering;
-pub use opaque::Opaque;
+pub use opaque::{Opaque, slot_of, text_of_slot};
 pub use places::ListedPlaces;
 pub use policies::{Durability, EndOfFile, Holes, Overlapping, Policies};
 pub use policy::NUMBER_BYTES;

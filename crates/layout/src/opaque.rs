@@ -1,5 +1,6 @@
 //! Elements that are no numbers: dates, texts of a fixed length, structured types, floats of 8 bits, plain bytes.
 
+use crate::policy::SLOT_END;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Mutex;
@@ -8,7 +9,7 @@ use std::sync::Mutex;
 ///
 /// The code is NumPy's, without a byte order: `M8[ns]` and `m8[10s]` are dates and times, `S12` is text of 12 bytes and `U12`
 /// of 12 characters of 4 bytes each, which zeros fill up, `O16` is a text of any length, of which 16 bytes say where it lies,
-/// `V12` are plain bytes, `V12[('a', '<i4'), ('b', '<f8')]` is a
+/// `T12` is one on its way to a file, in a slot of 12 bytes ([`slot_of`]), `V12` are plain bytes, `V12[('a', '<i4'), ('b', '<f8')]` is a
 /// structured type with its fields, and floats of 8 bits have the names of the package ml_dtypes, such as `float8_e5m2`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Opaque {
@@ -63,6 +64,9 @@ impl Opaque {
         if let Some(bytes) = code.strip_prefix('O') {
             return count(bytes).map(|bytes| Opaque { bytes, unit: 1, code: kept(code) });
         }
+        if let Some(bytes) = code.strip_prefix('T') {
+            return count(bytes).map(|bytes| Opaque { bytes, unit: 1, code: kept(code) });
+        }
         if let Some(characters) = code.strip_prefix('U') {
             let bytes = count(characters)?.checked_mul(4)?;
             return Some(Opaque { bytes, unit: 4, code: kept(code) });
@@ -109,6 +113,21 @@ impl Opaque {
         self.code.starts_with('O')
     }
 
+    /// Slots of so many bytes, at least 1, for texts of any length.
+    pub fn slots(bytes: u32) -> Opaque {
+        Opaque { bytes: bytes.max(1), unit: 1, code: kept(&format!("T{}", bytes.max(1))) }
+    }
+
+    /// Whether it is a text of any length in a slot ([`slot_of`]).
+    pub fn is_slot(self) -> bool {
+        self.code.starts_with('T')
+    }
+
+    /// Whether it is a text of any length, which lies elsewhere or in a slot.
+    pub fn is_of_any_length(self) -> bool {
+        self.is_reference() || self.is_slot()
+    }
+
     /// Whether the fields of a structured type, or of one in it, are shown in another order than that in which they lie.
     pub fn is_reordered(self) -> bool {
         self.code.contains("), [")
@@ -124,6 +143,22 @@ impl Opaque {
     pub fn float(self) -> Option<&'static str> {
         Some(self.code).filter(|code| FLOATS.contains(code))
     }
+}
+
+/// A text in a slot of so many bytes, of which it leaves at least one free: behind it come a byte that no text has, and zeros.
+pub fn slot_of(text: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    let mut slot = text.to_vec();
+    slot.push(SLOT_END);
+    (slot.len() <= bytes).then(|| {
+        slot.resize(bytes, 0);
+        slot
+    })
+}
+
+/// The text in a slot; that of one that was never filled is empty.
+pub fn text_of_slot(slot: &[u8]) -> &[u8] {
+    let end = slot.iter().rposition(|byte| *byte == SLOT_END);
+    &slot[..end.unwrap_or(0)]
 }
 
 /// Whether this is the unit of a date: nothing, `[ns]`, `[10s]`.
@@ -162,7 +197,7 @@ impl fmt::Display for Opaque {
                 None => write!(f, "structured elements {fields}"),
             };
         }
-        if self.is_reference() {
+        if self.is_of_any_length() {
             return f.write_str("text of variable length");
         }
         if self.is_text() {
@@ -190,6 +225,7 @@ mod tests {
             ("S12", 12, 1, "text of 12 B"),
             ("U3", 12, 4, "text of 3 characters"),
             ("O16", 16, 1, "text of variable length"),
+            ("T12", 12, 1, "text of variable length"),
             ("float8_e4m3fn", 1, 1, "float8_e4m3fn"),
             ("V4[('a', '<i4')]", 4, 1, "structured elements [('a', '<i4')]"),
         ] {
@@ -203,6 +239,17 @@ mod tests {
         assert_eq!(Opaque::with_fields(4, ""), None);
         let ordered = |fields| Opaque::with_fields(8, fields).unwrap().is_reordered();
         assert!(ordered("[('a', '<i4'), ('b', '<i4'), [1, 0]]") && !ordered("[('a', [('b', '<i4')]), ('c', '<i4')]"));
+    }
+
+    #[test]
+    fn slots_hold_texts_that_end_anyhow() {
+        assert_eq!((Opaque::slots(5), Opaque::slots(0).bytes()), (Opaque::from_code("T5").unwrap(), 1));
+        for text in ["", "a", "a\0", "größe", "\0\0"] {
+            let slot = slot_of(text.as_bytes(), 9).unwrap();
+            assert_eq!((slot.len(), text_of_slot(&slot)), (9, text.as_bytes()));
+        }
+        assert_eq!((slot_of(b"abc", 3), slot_of(b"abc", 4).unwrap().len()), (None, 4));
+        assert_eq!((text_of_slot(&[0; 4]), text_of_slot(&[])), (&b""[..], &b""[..]));
     }
 
     #[test]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._texts import Slots
 from hyperslab._types import code_of
 from hyperslab._values import whole_number
 from hyperslab.errors import InvalidError
@@ -30,6 +31,9 @@ TO_HOST = "copy it there first: tensor.cpu() of torch, jax.device_get(array), cu
 
 def describe(array: Any, halo: int = 0, *, writable: bool = False) -> _core.Local:
     """Where the elements of an array lie, without its halo."""
+    slots = isinstance(array, Slots)
+    if isinstance(array, Slots):
+        array = array.array
     if type(array) is not np.ndarray:
         array = host_array(array, writable=writable)
     if writable and not array.flags.writeable:
@@ -47,6 +51,9 @@ def describe(array: Any, halo: int = 0, *, writable: bool = False) -> _core.Loca
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
         inside: tuple[Any, ...] = (*[slice(halo, -halo)] * array.ndim, ...)
         inner = array[inside]
+    if slots:
+        size = inner.dtype.itemsize
+        return _core.Local(inner.view(np.uint8 if size == 1 else f"V{size}"), f"|T{size}")
     # Not `suppress`, which takes longer than the question itself; there may be hundreds of arrays.
     try:
         return _core.Local(inner)

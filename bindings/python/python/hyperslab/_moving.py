@@ -35,9 +35,9 @@ from hyperslab._parts import (
     sections_in,
     spread_of,
 )
-from hyperslab._texts import filled, places_of
+from hyperslab._texts import SLOTS, all_in_slots, filled, places_of
 from hyperslab._typed import raw_of
-from hyperslab._types import type_to_read
+from hyperslab._types import is_texts, type_to_read
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
 from hyperslab.chunking import chunking_of_asks, codecs_of, maxshape_of, shards_of
@@ -121,8 +121,8 @@ class Moving(_core.Context):
             with ``False`` or ``None``, each chunk is a file. A section of a shard is read without the rest of it; to
             change one, its owner reads and writes all of it.
         dtype : optional
-            Type of the stored elements; that of the memory by default. ``"bfloat16"`` is known by this name, also
-            without ml_dtypes.
+            Type of the stored elements; that of the memory by default. ``"bfloat16"`` is known without ml_dtypes, too.
+            ``str`` makes texts of variable length, as arrays of ``str`` objects and of StringDType are by default.
         casting : {"same_kind", "unsafe"}
             Which changes from the type in memory to the stored type are allowed, in NumPy's words. ``same_kind`` is for
             changes that lose size and precision only, as from float64 to float32 or from integers to floats; ``unsafe``
@@ -231,20 +231,20 @@ class Moving(_core.Context):
         self, name: Any, array: Any, dist: Any, options: _options.WriteOptions
     ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
         parts, dist = parts_of(name, array, dist)
-        arrays = {each: local for each, (local, _, _) in parts.items()}
         section, dtype = options.get("section"), options.get("dtype")
+        if section is not None and has_list(section):
+            message = "lists of indices select what is read; what is written needs a section, or an ElementMap"
+            raise InvalidError(message)
+        infos = {} if section is None else self._look_at([*map(str, parts)], "write", fresh=True)
+        arrays = all_in_slots({each: local for each, (local, _, _) in parts.items()}, dtype, infos)
         asks = asks_of(arrays, dist, options.get("halo", 0))
         given: _core._WriteKeywords = {"casting": str(options.get("casting", "same_kind"))}
         if options.keys() - {"section", "casting", "halo"}:
             self._say_new(given, options, asks)
         if section is not None:
-            if has_list(section):
-                message = "lists of indices select what is read; what is written needs a section, or an ElementMap"
-                raise InvalidError(message)
-            infos = self._look_at([*map(str, arrays)], "write", fresh=True)
             given["sections"] = [*sections_in(section, (infos[str(each)] for each in arrays))]
         if dtype is not None:
-            given["dtype"] = type_code(dtype)
+            given["dtype"] = SLOTS if is_texts(dtype) else type_code(dtype)
         if any(names is not None or attrs is not None for _, names, attrs in parts.values()):
             given["each"] = [(names, None if attrs is None else raw_of(attrs)) for _, names, attrs in parts.values()]
         return asks, given
@@ -325,7 +325,7 @@ class Moving(_core.Context):
     ) -> tuple[list[_core._Ask], int, _core._WriteKeywords]:
         _options.check("append", options, _options.AppendOptions)
         arrays, dist = named(name, array, dist)
-        asks = asks_of(arrays, dist, options.get("halo", 0))
+        asks = asks_of(all_in_slots(arrays, None, {}), dist, options.get("halo", 0))
         casting, strategy = str(options.get("casting", "same_kind")), options.get("strategy")
         return asks, axis_of(options.get("axis", 0), asks), {"casting": casting, "strategy": strategy}
 

@@ -3,13 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._types import is_texts
+from hyperslab._values import shown
+from hyperslab.errors import InvalidError
 
-__all__ = ["filled", "places_of"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["SLOTS", "Slots", "all_in_slots", "filled", "places_of"]
+
+#: How the compiled module calls slots of texts that are not known yet: of one byte.
+SLOTS = "|T1"
+#: What follows a text in its slot; no text of UTF-8 has such a byte.
+END = b"\xff"
+
+
+#: Types of elements that pandas and xarray say texts to be.
+TEXTS_OF_OTHERS = {"object", "str", "string", "StringDType()"}
+
+
+class Slots:
+    """Texts of any length of this rank, as they move: in slots of as many bytes as the longest one needs."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.array.ndim
+
+
+def all_in_slots(parts: Mapping[Any, Any], dtype: Any, infos: Mapping[str, Any]) -> dict[Any, Any]:
+    """Local arrays, of which those of texts of any length are in slots.
+
+    Others of texts become such where that is asked for, or where the array that is there has them.
+    """
+    wanted = is_texts(dtype)
+    there = {name for name, info in infos.items() if info.dtype.kind == "O"}
+    return {name: _in_slots(name, local, texts=wanted or str(name) in there) for name, local in parts.items()}
+
+
+def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
+    """A local array in slots, or several, if they are texts of any length; else as they were.
+
+    Those are arrays of objects and of NumPy's StringDType; where `texts` are asked for, also others of texts.
+
+    Raises
+    ------
+    InvalidError
+        When an element is no text.
+    """
+    if isinstance(local, (list, tuple)):
+        if not local or not all(isinstance(one, str) for one in local):
+            return [_in_slots(name, one, texts=texts) for one in local]
+        if texts:
+            local = np.array(local, object)
+    elif str(getattr(local, "dtype", "")) in TEXTS_OF_OTHERS and not isinstance(local, np.ndarray):
+        local = np.asarray(local, object)
+    if not isinstance(local, np.ndarray) or isinstance(local, np.ma.MaskedArray):
+        return local
+    if local.dtype.kind not in ("OTU" if texts else "OT"):
+        return local
+    each: list[Any] = local.astype(object).ravel().tolist()
+    for number, one in enumerate(each):
+        if not isinstance(one, str):
+            place = tuple(map(int, np.unravel_index(number, local.shape)))
+            message = (
+                f"texts of '{name}' are expected, found {shown(one)} at {place} of this rank's part\n"
+                "  hint: make texts of all elements, as with str(), or numbers of all, as with array.astype(float)"
+            )
+            raise InvalidError(message)
+    try:
+        made = [one.encode() + END for one in each]
+    except UnicodeEncodeError as error:
+        message = f"a text of '{name}' cannot be UTF-8: {error}\n  hint: replace lone surrogates"
+        raise InvalidError(message) from None
+    slots = np.array(made, f"S{max(map(len, made), default=1)}").reshape(local.shape)
+    return Slots(slots)
+
 
 #: Bytes that say where a text lies.
 PLACE = np.dtype("V16")

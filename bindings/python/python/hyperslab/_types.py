@@ -14,7 +14,10 @@ from hyperslab.errors import InvalidError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["native", "type_code", "type_of", "type_to_read"]
+__all__ = ["is_texts", "native", "type_code", "type_of", "type_to_read"]
+
+#: What texts of variable length are called where a type is asked for, beside NumPy's StringDType and `object`.
+TEXTS = ("str", "string", "T", "O", "object")
 
 #: Types of the package ml_dtypes that are stored, by their names. NumPy has no codes for them.
 NAMED = {
@@ -53,6 +56,13 @@ def type_code(dtype: DTypeLike) -> str:
             raise
         message = f"dtype={dtype!r} is not a type of elements\n  hint: give one such as 'float64', '<f4' or 'bfloat16'"
         raise InvalidError(message) from None
+
+
+def is_texts(dtype: Any) -> bool:
+    """Whether a type that is given stands for texts of variable length."""
+    if isinstance(dtype, str):
+        return dtype in TEXTS
+    return dtype is str or dtype is object or (isinstance(dtype, np.dtype) and dtype.kind in "OT")
 
 
 # Making a type of a text, and asking for its name, take longer than all else that is asked of an array.
@@ -126,7 +136,7 @@ def type_of(code: str) -> np.dtype[Any]:
     meaning (``V2``, ``V1``).
     """
     name = code.lstrip("<>=|")
-    if name.startswith("O"):
+    if name.startswith(("O", "T")):
         return np.dtype(object)
     if name not in NAMED:
         return _type_of_code(code)

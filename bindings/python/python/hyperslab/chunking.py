@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 
 from hyperslab import _core
 from hyperslab._calls import type_code, type_of
+from hyperslab._types import is_texts
 from hyperslab._values import whole_numbers
 from hyperslab.distribution import Distribution
 
@@ -155,6 +156,8 @@ def chunking_of_asks(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dty
             "this rank holds no piece, so the type of the elements, and so the chunks, are unknown\n  hint: give dtype="
         )
         raise InvalidError(message)
+    # Of texts of any length, nobody knows how long they will be.
+    dtype = "V32" if is_texts(dtype) else dtype
     kind = raws[0].kind if raws and dtype is None else type_code(float if dtype is None else dtype)
     return chunking(chunks, raws[0].shape if held is None else held.shape, kind)
 

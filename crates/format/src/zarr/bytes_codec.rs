@@ -4,6 +4,7 @@ use super::blosc::{Blosc, Compressor, Shuffle};
 use super::filters::{ArrayFilter, Filtering};
 use super::json::{Named, text};
 use super::packed::ChecksumKind;
+use super::text_type::CODEC;
 use crate::error::{Context, Error, excerpt};
 use serde_json::{Value, json};
 
@@ -59,6 +60,11 @@ pub enum BytesCodec {
         sum: ChecksumKind,
         /// Whether before the bytes, and not behind them.
         at_start: bool,
+    },
+    /// Makes texts of any length of slots of so many bytes, and comes before all others. Metadata name it among the codecs of elements.
+    Texts {
+        /// Bytes of a slot.
+        slot_bytes: u32,
     },
     /// Makes other numbers of the elements, and is only read. Of these, none is behind another codec.
     Filter(ArrayFilter),
@@ -145,6 +151,7 @@ impl BytesCodec {
                 "name": format!("numcodecs.{}", sum.name()),
                 "configuration": {"location": if at_start { "start" } else { "end" }},
             }),
+            BytesCodec::Texts { .. } => json!({"name": CODEC}),
             BytesCodec::Filter(filter) => filter_value(filter),
             BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => json!({
                 "name": "blosc",

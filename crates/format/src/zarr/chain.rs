@@ -5,6 +5,7 @@ use super::bytes_codec::BytesCodec;
 use super::codecs::Codecs;
 use super::filters::{ArrayFilter, FilterNumber, Filtering};
 use super::packed::{self, ChecksumKind};
+use super::slots;
 use crate::deflate::{Wrapped, deflated, inflated};
 use crate::error::{Context, Error};
 use crate::size::likely;
@@ -57,6 +58,7 @@ impl Chain {
                 9 => BytesCodec::Lzma { alone: one == 1 },
                 10 => BytesCodec::Sum { sum: *ChecksumKind::ALL.get(usize::from(one))?, at_start: other == 1 },
                 11 => BytesCodec::Filter(filter_of([one, other, more], words(&numbers))?),
+                12 if level > 0 => BytesCodec::Texts { slot_bytes: level },
                 _ => return None,
             })
         };
@@ -140,6 +142,7 @@ impl Codec for Chain {
                     let (choices, numbers) = told_of(filter);
                     (11, choices, numbers)
                 }
+                BytesCodec::Texts { slot_bytes } => (12, [0; 3], [slot_bytes, 0, 0, 0, 0]),
             };
             [[kind, one, other, more]].into_iter().chain(numbers.map(u32::to_le_bytes)).flatten()
         };
@@ -255,6 +258,7 @@ impl BytesCodec {
                 bytes.saturating_add(CHECKSUM_BYTES)
             }
             BytesCodec::Filter(filter) => filter.encoded_bytes_max(bytes),
+            BytesCodec::Texts { slot_bytes } => slots::encoded_bytes_max(bytes, slot_bytes),
             BytesCodec::Shuffle { .. } => bytes,
             BytesCodec::Zstd { .. }
             | BytesCodec::Gzip { .. }
@@ -298,6 +302,7 @@ fn encode_one(codec: BytesCodec, bytes: Cow<[u8]>, context: Context) -> Result<V
         }
         BytesCodec::Lz4 => Ok(packed::lz4_encoded(&bytes)),
         BytesCodec::Sum { sum, at_start } => Ok(sum.added(at_start, &bytes)),
+        BytesCodec::Texts { slot_bytes } => slots::of_slots(&bytes, slot_bytes, context),
         BytesCodec::Bz2 { .. } | BytesCodec::Lzma { .. } | BytesCodec::Filter(_) => {
             Err(context.invalid("codecs that are written", codec.only_read().unwrap_or_default()))
         }
@@ -346,6 +351,7 @@ fn decode_one<'a>(
         }
         BytesCodec::Sum { sum, at_start } => Ok(Cow::Owned(sum.verified(at_start, &bytes, context)?.to_vec())),
         BytesCodec::Filter(filter) => filter.decode(&bytes, bound, context).map(Cow::Owned),
+        BytesCodec::Texts { slot_bytes } => slots::to_slots(&bytes, slot_bytes, bound, context).map(Cow::Owned),
     }
 }
 

@@ -83,7 +83,7 @@ fn structured_value(fields: &[Field]) -> Result<Value, String> {
 }
 
 fn opaque_value(opaque: Opaque) -> Value {
-    if opaque.is_reference() {
+    if opaque.is_of_any_length() {
         return DATA_TYPE.into();
     }
     if opaque.is_text() {

@@ -14,7 +14,7 @@ type Parse<'a> = &'a dyn Fn(Kind, &Value) -> Option<Vec<u8>>;
 pub(super) fn usual(opaque: Opaque) -> Vec<u8> {
     match opaque {
         date if date.time().is_some() => i64::MIN.to_ne_bytes().to_vec(),
-        text if text.is_reference() => Vec::new(),
+        text if text.is_of_any_length() => Vec::new(),
         other => vec![0; other.bytes() as usize],
     }
 }
@@ -26,7 +26,7 @@ pub(super) fn parse_opaque(opaque: Opaque, value: &Value, number: Parse) -> Opti
         let ticks = if value == "NaT" { Some(i64::MIN) } else { value.as_i64() };
         return ticks.map(|ticks| ticks.to_ne_bytes().to_vec());
     }
-    if opaque.is_reference() {
+    if opaque.is_of_any_length() {
         return value
             .as_str()
             .filter(|text| text.len() as u64 <= ELEMENT_BYTES_MAX)
@@ -117,7 +117,7 @@ pub(super) fn form(opaque: Opaque) -> &'static str {
         "an integer, or \"NaT\""
     } else if opaque.float().is_some() {
         "a number in its range, \"NaN\" or bits as \"0x..\""
-    } else if opaque.is_reference() {
+    } else if opaque.is_of_any_length() {
         "a text of at most 1 MiB"
     } else if opaque.is_text() && opaque.swap_bytes() > 1 {
         "a text that is not longer"

@@ -25,6 +25,7 @@ mod packed;
 mod places;
 mod policy;
 mod shard;
+mod slots;
 mod text_type;
 mod texts;
 pub mod v2;

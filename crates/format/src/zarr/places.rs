@@ -19,9 +19,10 @@ pub struct InnerChunks {
 impl ArrayMetadata {
     /// How a chunk of the grid is coded: an object; of an array in shards, a shard. `fill` is one element as it is stored.
     pub fn coding(&self, fill: &[u8]) -> Coding {
-        match self.codecs.shard_codec(&self.chunk_shape, fill) {
+        let codecs = self.running_codecs();
+        match codecs.shard_codec(&self.chunk_shape, fill) {
             Some(codec) => Coding::Encoded(Arc::new(codec)),
-            None => self.codecs.coding(),
+            None => codecs.coding(),
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) fn kind() -> Kind {
     Kind::Opaque(Opaque::from_code("O16").expect("a code of a type"))
 }
 
-/// Whether elements are such texts.
+/// Whether elements are such texts, or such in slots, as they are written.
 pub(super) fn is_texts(kind: Kind) -> bool {
-    matches!(kind, Kind::Opaque(opaque) if opaque.is_reference())
+    matches!(kind, Kind::Opaque(opaque) if opaque.is_of_any_length())
 }

@@ -4,14 +4,16 @@
 //! that the specification of shards and of codecs of bytes says holds for these bytes:
 //! <https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/vlen-utf8>.
 
+use super::bytes_codec::BytesCodec;
 use super::chain::{CHECKSUM_BYTES, decode_within, without_checksum};
 use super::codecs::{Codecs, Sharding};
 use super::metadata::ArrayMetadata;
 use super::policy::TEXTS_BYTES_MAX;
+use super::slots::spans;
 use super::text_type::is_texts;
 use crate::error::{Context, Error};
-use hyperslab_layout::ByteOrder;
 use hyperslab_layout::mesh::{ravel, unravel, volume};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque, slot_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -22,6 +24,39 @@ impl ArrayMetadata {
     /// Whether its elements are texts of variable length, of which chunks hold the values alone.
     pub fn has_texts(&self) -> bool {
         is_texts(self.element)
+    }
+
+    /// The same array as it is written, in slots of the size of these elements, from which its codecs make texts.
+    pub fn in_slots(&self, of: ElementType) -> ArrayMetadata {
+        match of.kind {
+            Kind::Opaque(slots) if self.has_texts() && slots.is_slot() => {
+                ArrayMetadata { element: of.kind, ..self.clone() }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// The slots that its elements are in as they are written, if they are texts.
+    fn slots(&self) -> Option<Opaque> {
+        match self.element {
+            Kind::Opaque(slots) if slots.is_slot() => Some(slots),
+            _ => None,
+        }
+    }
+
+    /// Its codecs as chunks go through them.
+    pub(super) fn running_codecs(&self) -> Cow<'_, Codecs> {
+        match self.slots() {
+            Some(slots) => Cow::Owned(self.codecs.of_slots(slots.bytes())),
+            None => Cow::Borrowed(&self.codecs),
+        }
+    }
+
+    /// One element that was never written, as it is written: that of texts in a slot, empty where it has no place in one. Then
+    /// whole chunks are written, so that readers see none of it.
+    pub fn slot_of_fill(&self) -> Option<Vec<u8>> {
+        let bytes = self.slots()?.bytes() as usize;
+        slot_of(&self.fill_value, bytes).or_else(|| slot_of(&[], bytes))
     }
 
     /// The number in the grid of the chunk that holds an element, and its number there; all are row-major.
@@ -50,6 +85,18 @@ impl ArrayMetadata {
             decode(&self.codecs, &self.chunk_shape, stored, wanted, &mut found, context)?;
         }
         Ok(found)
+    }
+}
+
+impl Codecs {
+    /// The same where chunks come as slots of texts.
+    fn of_slots(&self, slot_bytes: u32) -> Codecs {
+        let mut codecs = self.clone();
+        match &mut codecs.shards {
+            Some(sharding) => sharding.codecs = sharding.codecs.of_slots(slot_bytes),
+            None => codecs.chain.insert(0, BytesCodec::Texts { slot_bytes }),
+        }
+        codecs
     }
 }
 
@@ -110,30 +157,6 @@ fn fill(
         found[place] = text.to_vec();
     }
     Ok(())
-}
-
-/// Where each text of a chunk lies.
-fn spans(bytes: &[u8], elements: u64, context: Context) -> Result<Vec<(u32, u32)>, Error> {
-    let cut = |what: String| context.corrupt(what, format!("{} B", bytes.len()));
-    let number = |at: usize| bytes.get(at..)?.first_chunk().map(|number| u32::from_le_bytes(*number));
-    let count = number(0).ok_or_else(|| cut("the number of texts, 4 B".into()))?;
-    if u64::from(count) != elements {
-        return Err(context.corrupt(format!("{elements} texts"), count.to_string()));
-    }
-    if u32::try_from(bytes.len()).is_err() {
-        return Err(context.unsupported("texts of less than 4 GiB in a chunk", format!("{} B", bytes.len())));
-    }
-    let (mut spans, mut at) = (Vec::with_capacity((count as usize).min(bytes.len() / 4)), 4);
-    for text in 0..count {
-        let first = at + 4;
-        let end = number(at).map(|length| first as u64 + u64::from(length));
-        let Some(end) = end.filter(|end| *end <= bytes.len() as u64) else {
-            return Err(cut(format!("text {text} of {count} from byte {at} on")));
-        };
-        spans.push((first as u32, end as u32));
-        at = end as usize;
-    }
-    Ok(spans)
 }
 
 /// The stored bytes of a chunk in a shard, by its number among so many in the index; nothing where it was never written.

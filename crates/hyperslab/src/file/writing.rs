@@ -10,6 +10,7 @@ use crate::mode::Mode;
 use crate::options::WriteOptions;
 use crate::said::quoted;
 use crate::selection::Sections;
+use crate::slots::{has_slots, no_slots};
 use hyperslab_collective::{Arguments, Compared, LocalArray, Ownership, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Triplet, tuple};
 use hyperslab_pack::Memory;
@@ -46,6 +47,7 @@ impl File {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
+        self.refuse_slots("write", asks, options)?;
         self.lengthen_to(asks, &options.section)?;
         if self.is_new() && self.inside().form.outgrows(asks, options) {
             self.arrange()?;
@@ -65,6 +67,15 @@ impl File {
             None => {}
         }
         written
+    }
+
+    /// Refuses texts of any length, which these formats have no place for.
+    fn refuse_slots(&self, doing: &str, asks: &[ArrayWrite], options: &WriteOptions) -> Result<(), Error> {
+        if !has_slots(asks, options) {
+            return Ok(());
+        }
+        let what = format!("{doing} to '{}'", self.path().display());
+        Err(self.comm.attend_with(&what, no_slots(asks).context(&what)))
     }
 
     fn put_arrays(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
@@ -198,6 +209,7 @@ impl File {
     /// # Errors
     /// The same on all ranks; the arrays have their old length then.
     pub fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
+        self.refuse_slots("append", asks, options)?;
         self.arrange()?;
         let prepare = |asks| {
             if axis != 0 {

@@ -2,7 +2,7 @@
 
 use super::{Sections, WriteOptions};
 use crate::error::Error;
-use hyperslab_layout::Casting;
+use hyperslab_layout::{Casting, ElementType};
 use hyperslab_plan::Strategy;
 
 impl WriteOptions {
@@ -62,6 +62,11 @@ impl WriteOptions {
         let of = |one: &WriteOptions| (one.chunks.clone(), one.shards.clone(), one.typical.clone());
         std::ptr::eq(self, other)
             || of(self) == of(other) && (self.element, &self.codecs) == (other.element, &other.codecs)
+    }
+
+    /// The same, where elements are stored otherwise.
+    pub(crate) fn but_element(&self, of: impl Fn(Option<ElementType>) -> Option<ElementType> + Copy) -> WriteOptions {
+        self.but(|one| one.element = of(one.element))
     }
 
     /// The same options of each of the arrays, changed so.

@@ -4,6 +4,7 @@
 use super::consolidating::{drop_again, drop_consolidated};
 use super::nodes::{check_elements_changeable, read_array};
 use super::stored::stored;
+use super::texts::in_slots;
 use super::writing::is_seen;
 use super::{METADATA_KEY, Store};
 use crate::error::format_fault;
@@ -79,7 +80,10 @@ impl Appending {
         let found = store.found(&array.name)?;
         check_elements_changeable(&array.name, &found)?;
         let (mut metadata, node) = found;
-        let (old, before) = (metadata.clone(), stored(&metadata, number as u32, false));
+        let axis = self.axis;
+        let fits = |of: &ArrayMetadata| of.shape.get(axis).is_none_or(|old| old % of.chunk_shape[axis] == 0);
+        let slots = in_slots(array, metadata.clone(), None, fits)?;
+        let (old, before) = (metadata.clone(), stored(&slots, number as u32, false));
         let by = array.holding.as_ref().map_or(&[][..], |holding| holding.shape());
         metadata.shape = grow(&array.name, &metadata.shape, by, self.axis)?;
         metadata.check(&array.name).map_err(format_fault)?;

@@ -4,6 +4,7 @@ use super::Store;
 use super::appending::Appending;
 use super::known::check_relied;
 use super::nodes::{StoredNode, check_there, place, read_array};
+use super::policy::TEXT_BYTES_LIKELY;
 use super::shapes::separator;
 use super::shards::new_array;
 use super::stored::stored_to_read;
@@ -16,6 +17,7 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, Whereabouts, decided};
 use crate::said::quoted;
+use crate::slots::slots;
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Each, Fields, LocalArray, Report, Selected, Target, check_cast,
@@ -27,6 +29,7 @@ use hyperslab_layout::{Durability, ElementType, Policies};
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Preference, Strategy, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root, fingerprint};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Store {
@@ -38,7 +41,9 @@ impl Store {
         let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1, &[&ask.name]))?;
         let shape = holding.shape();
         new.check(&ask.name, shape)?;
-        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(holding, kind.bytes()));
+        // Of texts that come later, or from other ranks, nobody knows how long they are.
+        let bytes = slots(known).map_or(kind.bytes(), |slots| u64::from(slots.bytes()).max(TEXT_BYTES_LIKELY));
+        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(holding, bytes));
         let mut metadata = new_array(&ask.name, shape, kind, &chunks, new)?;
         // A rank without a piece does not know the type that the value should fit; rank 0 does.
         if let Some(value) = new.fill_value.as_ref().filter(|_| known.is_some()) {
@@ -71,6 +76,8 @@ impl Store {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
         let update = !new.section.is_whole();
+        let in_slots = self.comm.in_slots(&what, asks, new)?;
+        let (asks, new) = in_slots.as_ref().map_or((asks, new), |(asks, new)| (asks, new));
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
         let (metadata, fault) = match unfit
             .map_or_else(|| new.check_for_zarr(asks.len()), Err)
@@ -81,14 +88,7 @@ impl Store {
         };
         let store = self.preferring(new.strategy);
         let (path, held, strategy) = (self.path(), self.held, store.options.preference.strategy);
-        let compared = Compared::of(("write", path.clone(), held, strategy), move || {
-            vec![
-                ("operation".into(), "write".into()),
-                ("file or store".into(), quoted(path.display())),
-                ("bytes set aside for copies (staged)".into(), held.to_string()),
-                ("strategy".into(), named(strategy)),
-            ]
-        });
+        let compared = compared_write(path, held, strategy);
         let compared = new.compared(compared);
         if !update {
             self.forget_known(names.iter().copied());
@@ -261,6 +261,8 @@ impl Store {
         fields.push(("directory".into(), self.path().display().to_string()));
         self.forget_known(names.iter().copied());
         let unfit = self.check_append(&names, options).err();
+        let in_slots = self.comm.in_slots(&what, asks, options)?;
+        let asks = in_slots.as_ref().map_or(asks, |(asks, _)| asks);
         let (asks, unheld) = completed(asks.to_vec(), self.comm.size());
         let request = |ask: &ArrayWrite| ArrayRequest { selected: Selected::End(axis), ..ask.request() };
         let requests: Vec<ArrayRequest> = asks.iter().map(request).collect();
@@ -380,6 +382,18 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// What ranks compare of a write, but for its options.
+fn compared_write(path: PathBuf, held: u64, strategy: Option<Strategy>) -> Compared {
+    Compared::of(("write", path.clone(), held, strategy), move || {
+        vec![
+            ("operation".into(), "write".into()),
+            ("file or store".into(), quoted(path.display())),
+            ("bytes set aside for copies (staged)".into(), held.to_string()),
+            ("strategy".into(), named(strategy)),
+        ]
+    })
 }
 
 /// Refuses a new array whose stored type this rank should tell, and does not know.

@@ -109,9 +109,6 @@ pub(super) fn check_elements_changeable(
     (metadata, node): &(ArrayMetadata, StoredNode),
 ) -> Result<(), Fault> {
     check_changeable(name, node)?;
-    if metadata.has_texts() {
-        return Err(has_texts(name));
-    }
     metadata.codecs.only_read().map_or(Ok(()), |codec| {
         let text = format!("'{name}' has the codec '{codec}', which is only read");
         Err(Fault::new(FaultKind::Unsupported, text).hint("write a new array; zarr-python changes it on one rank"))

@@ -53,6 +53,9 @@ pub(super) fn mark_of(shape: &[u64]) -> u64 {
 /// One element that was never written, in stored byte order.
 fn stored_fill(metadata: &ArrayMetadata) -> Arc<[u8]> {
     let element = metadata.stored_element();
+    if let Some(slot) = metadata.slot_of_fill() {
+        return slot.into();
+    }
     if element.kind.is_opaque() {
         let mut fill = metadata.fill_value.clone();
         if element.order != ByteOrder::NATIVE {

@@ -4,12 +4,55 @@ use super::Store;
 use super::nodes::place;
 use super::stored::mark_of;
 use crate::error::{Error, format_fault};
+use crate::slots::slots;
+use hyperslab_collective::ArrayRequest;
 use hyperslab_format::zarr::{ArrayMetadata, TEXTS_BYTES_MAX};
 use hyperslab_layout::mesh::unravel;
-use hyperslab_layout::{NUMBER_BYTES, Numbering};
+use hyperslab_layout::{ElementType, NUMBER_BYTES, Numbering, Section, Triplet, tuple};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::BTreeMap;
+
+/// An array that is there as it is written: one of texts in slots, of the size that ranks have agreed on, in whole chunks.
+pub(super) fn in_slots(
+    array: &ArrayRequest,
+    metadata: ArrayMetadata,
+    element: Option<ElementType>,
+    covers_chunks: impl FnOnce(&ArrayMetadata) -> bool,
+) -> Result<ArrayMetadata, Fault> {
+    if !metadata.has_texts() {
+        return Ok(metadata);
+    }
+    let name = &array.name;
+    let Some(element) = array.memory.first().copied().or(element) else {
+        let text = format!("this rank holds no piece of '{name}', and does not know how long its texts are");
+        return Err(Fault::new(FaultKind::Invalid, text).hint("let rank 0 hold a piece of it"));
+    };
+    if slots(Some(element)).is_none() {
+        let text = format!("'{name}' has texts of variable length, and what is written are no such texts");
+        return Err(Fault::new(FaultKind::Invalid, text)
+            .expected("an array of str, or of NumPy's StringDType", element.to_string())
+            .hint("make it one with array.astype(object), or array.astype(\"T\")"));
+    }
+    if !covers_chunks(&metadata) {
+        let text = format!("a part of '{name}' would be written that begins or ends within a chunk of texts");
+        let expected = format!("whole chunks of {}", tuple(&metadata.chunk_shape));
+        return Err(Fault::new(FaultKind::Unsupported, text)
+            .expected(expected, "parts of them")
+            .hint("texts are written in whole chunks: choose the section or chunks= accordingly"));
+    }
+    Ok(metadata.in_slots(element))
+}
+
+/// Whether a section has all or nothing of each chunk.
+pub(super) fn covers_chunks(section: &Section, shape: &[u64], chunk: &[u64]) -> bool {
+    let whole = |((dim, extent), chunk): ((&Triplet, &u64), &u64)| {
+        let end = dim.start + dim.count * dim.block;
+        let is_one = dim.count <= 1 || dim.stride == dim.block;
+        dim.count == 0 || is_one && dim.start % chunk == 0 && (end % chunk == 0 || end == *extent)
+    };
+    section.dims.iter().zip(shape).zip(chunk).all(whole)
+}
 
 /// Where texts of a chunk belong: their numbers in the chunk, and places among all that are read.
 type OfChunk = (Vec<u64>, Vec<usize>);

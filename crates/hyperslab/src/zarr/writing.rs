@@ -5,6 +5,7 @@ use super::nodes::{check_elements_changeable, kind_of};
 use super::shapes::{Open, reshaped};
 use super::shards::choose_shards;
 use super::stored::{stored, stored_below};
+use super::texts::{covers_chunks, in_slots};
 use super::{METADATA_KEY, Store};
 use crate::error::format_fault;
 use crate::options::WriteOptions;
@@ -88,6 +89,12 @@ impl Writing {
             let found = self.store.found(&array.name)?;
             check_elements_changeable(&array.name, &found)?;
             let (metadata, node) = found;
+            let Selected::Section(section) = &array.selected else {
+                return Ok((stored(&metadata, root, false), node.proof));
+            };
+            let metadata = in_slots(array, metadata, self.new.of(root as usize).element, |metadata| {
+                covers_chunks(section, &metadata.shape, &metadata.chunk_shape)
+            })?;
             Ok((stored(&metadata, root, false), node.proof))
         });
         let (stored, proofs) = each.collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
