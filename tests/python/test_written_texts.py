@@ -1,4 +1,4 @@
-"""Texts of variable length, written by ranks together, as zarr-python and xarray read them."""
+"""Texts of variable length, written by ranks together, as zarr-python, xarray, h5py and netCDF4 read them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import hyperslab as hs
+import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
 import zarr
+
+from mpi_launch import run_ranks
 
 RANKS = (1, 3, 4)
 ALPHABET = ["", "a", "größe", "日本語", "end\0", "\0", "x" * 70, "line\nline", "\U0001f30d"]
@@ -158,7 +162,7 @@ def test_boxes_of_texts(tmp_path: Path) -> None:
     assert found[7:, 0].tolist() == ["nobody"] * 2
 
 
-@pytest.mark.parametrize(("name", "fmt"), [("a.nc", "netcdf3"), ("a.h5", "hdf5"), ("b.nc", "netcdf4")])
+@pytest.mark.parametrize(("name", "fmt"), [("a.nc", "netcdf3"), ("b.nc", "netcdf4_classic")])
 def test_other_formats_are_refused(name: str, fmt: str, tmp_path: Path) -> None:
     def program(comm: Any) -> None:
         part, dist = spread(comm, texts(6))
@@ -170,6 +174,142 @@ def test_other_formats_are_refused(name: str, fmt: str, tmp_path: Path) -> None:
     hs.threads(2, program)
     with hs.open(tmp_path / name) as file:
         assert list(file) == ["fixed"]
+
+
+def plain_texts(*shape: int) -> np.ndarray[Any, Any]:
+    """The same without zeros, which end texts in HDF5."""
+    whole = texts(*shape)
+    return np.vectorize(lambda text: text.replace("\0", "\u2400"), otypes=[object])(whole)
+
+
+def as_h5py_reads(path: Path, name: str) -> list[Any]:
+    with h5py.File(path) as file:
+        data = file[name]
+        assert tuple(h5py.check_string_dtype(data.dtype)) == ("utf-8", None)
+        found: list[Any] = data.asstr()[...].tolist()
+        return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fmt", ["hdf5", "netcdf4"])
+@pytest.mark.parametrize("ranks", RANKS)
+def test_h5py_and_netcdf4_read_what_ranks_write(ranks: int, fmt: str, kind: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.file", plain_texts(13, 5)
+    long = np.array(["é" * (number % 900) for number in range(4000)], object)
+    names = ["usual", "cut", "g/one", "later", "s0/in"]
+
+    def program(comm: Any) -> None:
+        part, dist = spread(comm, whole)
+        part = KINDS[kind](part)
+        numbers = np.full(part.shape, float(comm.rank))
+        with hs.open(path, "w", comm=comm, format=fmt) as file:
+            file.write("usual", part, dist, dimension_names=["y", "x"], attributes={"units": "none"})
+            file.write({"g/one": part, "g/number": numbers}, dist, dimension_names=["y", "x"])
+            request = file.iwrite("later", part, dist, staged=True, dimension_names=["y", "x"])
+            request.wait()
+        with hs.open(path, "r+", comm=comm) as file:
+            file.write("cut", part, dist, chunks=(4, 2), dimension_names=["y", "x"])
+            file.write("long", *spread(comm, long), chunks=(700,), dimension_names=["n"])
+            with file.step("s0") as step:
+                step.write("in", part, dist, dimension_names=["y", "x"])
+            for name in names:
+                found = file.read(name)
+                if fmt == "hdf5":
+                    found = np.vectorize(bytes.decode, otypes=[object])(found)
+                assert found.tolist() == whole.tolist()
+
+    hs.threads(ranks, program)
+    for name in names:
+        assert as_h5py_reads(path, name) == whole.tolist(), name
+    assert as_h5py_reads(path, "long") == long.tolist()
+    with h5py.File(path) as file:
+        assert file["usual"].attrs["units"] in ("none", b"none")
+        assert file["cut"].chunks == (4, 2)
+        if ranks > 1:
+            assert file["g/number"][...].max() == ranks - 1
+    assert hs.verify(path).findings == ()
+    if fmt == "netcdf4":
+        with netCDF4.Dataset(path) as data:
+            for name in names:
+                assert data[name].dtype is str
+                assert data[name].dimensions == ("y", "x")
+                assert data[name][...].tolist() == whole.tolist()
+            assert data["long"][...].tolist() == long.tolist()
+        with xr.open_dataset(path) as data:
+            assert data["usual"].values.tolist() == whole.tolist()
+        # Its owner continues with the same file.
+        with netCDF4.Dataset(path, "a") as data:
+            data["usual"][0, 0] = "changed"
+            data.createVariable("more", str, ("x",))[:] = whole[0]
+        with hs.open(path) as file:
+            assert file.read("usual")[0, :2].tolist() == ["changed", whole[0, 1]]
+            assert file.read("more").tolist() == whole[0].tolist()
+
+
+@pytest.mark.parametrize("fmt", ["hdf5", "netcdf4"])
+def test_elements_of_hdf5_that_no_rank_writes_are_empty(fmt: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.file", plain_texts(9, 4)
+
+    def program(comm: Any) -> None:
+        boxes = [[((0, 0), (2, 4))], [((4, 1), (7, 4))], []][comm.rank]
+        parts = [whole[low[0] : high[0], low[1] : high[1]] for low, high in boxes]
+        with hs.open(path, "w", comm=comm, format=fmt, unlimited="t" if fmt == "netcdf4" else ()) as file:
+            file.write("a", parts, hs.Boxes(whole.shape, boxes), dtype=str, dimension_names=["t", "x"], chunks=(2, 2))
+            file.create_array("none", (3,), dtype=str, dimension_names=["n"])
+            empty = np.empty((0, 4), object)
+            nobody = hs.Distribution((0, 4), (comm.size, 1), ("block", "block"))
+            file.write("zero", empty, nobody, dimension_names=["e", "x"])
+
+    hs.threads(3, program)
+    expected = np.full(whole.shape, "", object)
+    expected[:2], expected[4:7, 1:] = whole[:2], whole[4:7, 1:]
+    assert as_h5py_reads(path, "a") == expected.tolist()
+    assert as_h5py_reads(path, "none") == [""] * 3
+    with h5py.File(path) as file:
+        assert file["zero"].shape == (0, 4)
+    if fmt == "netcdf4":
+        with netCDF4.Dataset(path) as data:
+            assert data["a"][...].tolist() == expected.tolist()
+            assert data.dimensions["t"].isunlimited()
+
+
+@pytest.mark.parametrize("fmt", ["hdf5", "netcdf4"])
+def test_what_hdf5_has_no_place_for_is_an_error_on_all_ranks(fmt: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.file", plain_texts(6)
+
+    def program(comm: Any) -> None:
+        part, dist = spread(comm, whole)
+        with_zero = part.copy()
+        if comm.rank == 1:
+            with_zero[1] = "a\0b"
+        with hs.open(path, "w", comm=comm, format=fmt) as file:
+            with pytest.raises(
+                hs.InvalidError, match=r"a text of 'words' has a character of zero.*\n  hint: take it out"
+            ):
+                file.write("words", with_zero, dist)
+            for options, said in [
+                ({"compression": "gzip"}, "with filters"),
+                ({"fill_value": "x"}, "with a fill value"),
+            ]:
+                with pytest.raises(hs.UnsupportedError, match=f"which are not written {said}"):
+                    file.write("words", part, dist, **options)
+            with pytest.raises(hs.UnsupportedError, match="which are not written without a dimension"):
+                file.write("words", np.array("one", object), hs.Distribution.replicated((), comm.size))
+            file.write("words", part, dist, maxshape=(None,) if fmt == "hdf5" else None)
+        with hs.open(path, "r+", comm=comm) as file:
+            new = np.array(["new"] * len(part), object)
+            with pytest.raises(hs.UnsupportedError, match="'words' has texts of variable length"):
+                file.write("words", new, dist, section=slice(0, 6))
+            with pytest.raises(hs.UnsupportedError, match="'words' has texts of variable length"):
+                file.append("words", new, dist)
+
+    hs.threads(3, program)
+    assert as_h5py_reads(path, "words") == whole.tolist()
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_processes_write_texts_to_all_formats(ranks: int, tmp_path: Path) -> None:
+    assert run_ranks(ranks, "written_texts", tmp_path) == "hdf5\nnetcdf4\nzarr\n"
 
 
 def test_arrays_of_texts_are_made_first(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ use crate::options::WriteOptions;
 use crate::policy::TEXT_BYTES_MAX;
 use hyperslab_collective::LocalArray;
 use hyperslab_layout::mesh::{unravel, volume};
-use hyperslab_layout::{ElementType, Kind, Opaque};
+use hyperslab_layout::{ElementType, Kind, Opaque, text_of_slot};
 use hyperslab_pack::Memory;
 use hyperslab_walk::{Question, Votes};
 use hyperslab_world::{Fault, FaultKind};
@@ -20,6 +20,15 @@ pub(crate) fn slots(element: Option<ElementType>) -> Option<Opaque> {
     }
 }
 
+/// Which texts a format has a place for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlotTexts {
+    /// All.
+    Any,
+    /// Those without characters of zero, which end texts.
+    WithoutZeros,
+}
+
 /// Whether texts of any length are written, as far as this rank knows.
 pub(crate) fn has_slots(asks: &[ArrayWrite], options: &WriteOptions) -> bool {
     let of = |(number, ask): (usize, &ArrayWrite)| slots(ask.element()).or(slots(options.of(number).element)).is_some();
@@ -29,8 +38,9 @@ pub(crate) fn has_slots(asks: &[ArrayWrite], options: &WriteOptions) -> bool {
 /// Why texts of any length are not written to files.
 pub(crate) fn no_slots(asks: &[ArrayWrite]) -> Fault {
     let name = asks.iter().find(|ask| slots(ask.element()).is_some()).map_or("", |ask| &ask.name);
-    let text = format!("'{name}' has texts of variable length, which are written to Zarr stores only");
-    Fault::new(FaultKind::Unsupported, text).hint("give texts a length, as with array.astype(\"S8\")")
+    let text = format!("'{name}' has texts of variable length, which are not written so");
+    Fault::new(FaultKind::Unsupported, text)
+        .hint("give texts a length, as with array.astype(\"S8\"); new arrays of Zarr, HDF5 and netCDF-4 have any")
 }
 
 impl Comm {
@@ -42,8 +52,8 @@ impl Comm {
     pub(crate) fn in_slots(
         &self,
         what: &str,
-        asks: &[ArrayWrite],
-        options: &WriteOptions,
+        (asks, options): (&[ArrayWrite], &WriteOptions),
+        texts: SlotTexts,
     ) -> Result<Option<(Vec<ArrayWrite>, WriteOptions)>, Error> {
         if !has_slots(asks, options) {
             return Ok(None);
@@ -54,6 +64,10 @@ impl Comm {
             Fault::new(FaultKind::Unsupported, text)
                 .expected(format!("texts of at most {TEXT_BYTES_MAX} B"), (most - 1).to_string())
                 .hint("store long texts as bytes, with their lengths in another array")
+        });
+        let fault = fault.or_else(|| match texts {
+            SlotTexts::WithoutZeros => asks.iter().find_map(has_zeros).map(|fault| fault.context(what)),
+            SlotTexts::Any => None,
         });
         let fields = vec![("operation".to_string(), "write of texts of variable length".to_string())];
         let votes = Votes { reach: Some((0, most)), ..Votes::default() };
@@ -81,6 +95,36 @@ impl Comm {
     }
 }
 
+/// Why the texts of an array have no place where zeros end texts, if they have none.
+fn has_zeros(ask: &ArrayWrite) -> Option<Fault> {
+    let mut found = None;
+    for array in ask.arrays.iter().filter(|array| slots(Some(array.element)).is_some()) {
+        each_slot(array, |slot| {
+            let text = text_of_slot(slot);
+            if text.contains(&0) && found.is_none() {
+                found = Some(String::from_utf8_lossy(text).into_owned());
+            }
+        });
+    }
+    let found = found?;
+    let text = format!("a text of '{}' has a character of zero, which ends texts in HDF5", ask.name);
+    let shown: String = found.chars().take(40).collect();
+    Some(
+        Fault::new(FaultKind::Invalid, text)
+            .expected("texts without such", format!("{shown:?}"))
+            .hint("take it out, or write Zarr"),
+    )
+}
+
+/// Goes through the slots of an array, row by row.
+fn each_slot(array: &LocalArray, mut each: impl FnMut(&[u8])) {
+    for number in 0..volume(&array.shape).unwrap_or(0) {
+        let place = unravel(number, &array.shape);
+        let at = place.iter().zip(&array.strides).fold(array.offset, |at, (i, stride)| at + *i as i64 * stride);
+        each(&array.memory.to_vec(at as u64, array.element.bytes()));
+    }
+}
+
 /// How large slots must be for the texts of an array, as this rank holds it.
 fn needed(ask: &ArrayWrite, options: &WriteOptions) -> u64 {
     let own = ask.arrays.iter().filter_map(|array| slots(Some(array.element)));
@@ -91,17 +135,18 @@ fn needed(ask: &ArrayWrite, options: &WriteOptions) -> u64 {
 
 /// A copy of an array of texts in larger slots; any other array as it is.
 fn widened(name: &str, array: &LocalArray, element: ElementType) -> Result<LocalArray, Fault> {
-    let Some(of) = slots(Some(array.element)).filter(|_| array.element != element) else { return Ok(array.clone()) };
+    if slots(Some(array.element)).is_none() || array.element == element {
+        return Ok(array.clone());
+    }
     let (count, bytes) = (volume(&array.shape).unwrap_or(u64::MAX), element.bytes());
     let mut all = Vec::new();
     let length = usize::try_from(count.saturating_mul(bytes)).unwrap_or(usize::MAX);
     all.try_reserve_exact(length).map_err(|_| Fault::no_memory(format_args!("the texts of '{name}', {length} B")))?;
-    for number in 0..count {
-        let place = unravel(number, &array.shape);
-        let at = place.iter().zip(&array.strides).fold(array.offset, |at, (i, stride)| at + *i as i64 * stride);
-        all.extend(array.memory.to_vec(at as u64, of.bytes().into()));
-        all.resize((number as usize + 1) * bytes as usize, 0);
-    }
+    each_slot(array, |slot| {
+        let end = all.len() + bytes as usize;
+        all.extend_from_slice(slot);
+        all.resize(end, 0);
+    });
     let order: Vec<usize> = (0..array.shape.len()).collect();
     let strides = hyperslab_layout::dense_strides(&array.shape, &order, bytes);
     Ok(LocalArray { memory: Memory::from_vec(all), element, shape: array.shape.clone(), strides, offset: 0 })

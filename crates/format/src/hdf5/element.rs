@@ -50,7 +50,7 @@ impl Datatype {
                 let error = not_stored(&format!("{opaque} of 4 B (NumPy's type U)"), name);
                 return Err(error.with_hint("store it in UTF-8: numpy.char.encode(array, \"utf-8\")"));
             }
-            Kind::Opaque(opaque) if opaque.is_reference() => Datatype::VariableText { utf8: true },
+            Kind::Opaque(opaque) if opaque.is_of_any_length() => Datatype::VariableText { utf8: true },
             Kind::Opaque(opaque) if opaque.float().is_none() && opaque.fields().is_none() => {
                 let tag = if opaque.time().is_some() { format!("NUMPY:{}", element.numpy()) } else { String::new() };
                 Datatype::Opaque { bytes: opaque.bytes(), tag }
@@ -112,7 +112,7 @@ pub fn check_netcdf_element(name: &str, element: ElementType) -> Result<(), Erro
     let hint = match element.kind {
         kind if kind.is_integer() => return Ok(()),
         Kind::Float32 | Kind::Float64 => return Ok(()),
-        Kind::Opaque(opaque) if opaque.is_text() && opaque.bytes() == 1 => return Ok(()),
+        Kind::Opaque(opaque) if opaque.is_text() && opaque.bytes() == 1 || opaque.is_slot() => return Ok(()),
         Kind::Opaque(opaque) if opaque.is_text() => {
             "split it into characters, with one dimension more: netCDF4.stringtochar(array.astype(\"S\"))"
         }
@@ -129,7 +129,8 @@ pub fn check_netcdf_element(name: &str, element: ElementType) -> Result<(), Erro
         _ => "write it as numbers, or into plain HDF5",
     };
     let context = Context::new("store the netCDF-4 variable", name);
-    let expected = "integers, float32, float64, characters (S1), or records of these";
+    let expected =
+        "integers, float32, float64, characters (S1), texts of variable length, or records of numbers and characters";
     Err(context.unsupported(expected, element.to_string()).with_hint(hint))
 }
 

@@ -24,6 +24,7 @@ mod patching;
 mod pipeline;
 mod policy;
 mod reading;
+mod text_heap;
 mod writing;
 
 pub use attributes::{Dialect, OF_DIMENSIONS};
@@ -39,7 +40,9 @@ pub use element::check_netcdf_element;
 pub use listing::{Hdf5Listing, ListedDataset};
 pub use object_walk::ListedGroup;
 pub use pipeline::Pipeline;
+pub use policy::TEXT_ELEMENT_BYTES;
 pub use reading::{Hdf5File, NamedAttribute, ObjectKind, SIGNATURE};
+pub use text_heap::TextHeap;
 pub use writing::{
     CHUNK_BYTES_MAX, ChunkPlace, Hdf5Metadata, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
 };

@@ -47,3 +47,6 @@ pub(super) const SOFT_LINKS_DEEP_MAX: usize = 16;
 
 /// The list of a dimension is made again when one in so many of the datasets that have it is missing there.
 pub(super) const USES_AT_ONCE: usize = 8;
+
+/// Bytes of an element that is a text of any length: its length, an address, and the number of an object there \[B\].
+pub const TEXT_ELEMENT_BYTES: u64 = 16;

@@ -203,6 +203,10 @@ pub(crate) trait Form: Debug + Send {
     fn check_changeable(&self, _number: usize) -> Result<(), Fault> {
         Ok(())
     }
+    /// Whether new arrays may be texts of any length.
+    fn takes_texts(&self) -> bool {
+        false
+    }
     /// Whether it is a file of netCDF-4 that exists.
     fn is_netcdf4(&self) -> bool {
         false

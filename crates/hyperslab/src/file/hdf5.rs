@@ -16,6 +16,7 @@ mod held;
 mod known_dimensions;
 mod policy;
 mod room;
+mod texts;
 mod told;
 
 use super::edit::Edit;
@@ -29,6 +30,7 @@ use crate::error::{Error, format_fault};
 use crate::mode::Mode;
 use crate::options::{FileLocking, OpenOptions, WriteOptions};
 use crate::said::{self, truth};
+use crate::slots::slots;
 use by_path::above;
 use chunks::{is_all_written, new_chunks};
 pub use contents::Hdf5Options;
@@ -46,6 +48,7 @@ use policy::USUAL_BYTES_MAX;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
+use texts::check_texts;
 pub(super) use told::{look_at, of_told, texts_in};
 
 impl Form for Hdf5 {
@@ -66,6 +69,10 @@ impl Form for Hdf5 {
 
     fn numbers_of(&self, names: &[Cow<str>]) -> Vec<Option<usize>> {
         names.iter().map(|name| self.arrays.number(name)).collect()
+    }
+
+    fn takes_texts(&self) -> bool {
+        !self.options.classic
     }
 
     fn is_netcdf4(&self) -> bool {
@@ -248,7 +255,8 @@ impl Form for Hdf5 {
                 check_netcdf_element(&ask.name, *element).map_err(format_fault)?;
             }
             let own = options.of(number);
-            let given = own.fill_value.as_ref();
+            check_texts(ask, *element, own)?;
+            let given = own.fill_value.as_ref().filter(|_| slots(Some(*element)).is_none());
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
             let usual = || netcdf_fill(*element).filter(|_| self.options.netcdf);
             let fill = fill.map_err(format_fault)?.or_else(usual).unwrap_or_else(|| vec![0; element.bytes() as usize]);
@@ -295,6 +303,7 @@ impl Form for Hdf5 {
     }
 
     fn are_added(&mut self, first: usize) {
+        self.texts_are_written(first);
         let paths: Vec<String> = self.arrays[first..].iter().map(|held| held.array.name.clone()).collect();
         paths.iter().for_each(|path| self.note_groups(path));
         if self.exists() {
@@ -395,7 +404,9 @@ impl Hdf5Array {
             ElementsAt::Grid { chunk, at } => Stored::in_grid(shape, *element, chunk, object.clone(), *at),
             // Where they lie is looked up.
             ElementsAt::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
-            ElementsAt::InRoom { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
+            ElementsAt::InRoom { chunk, filters, .. } => {
+                Stored { coding: self.coding(chunk, filters), ..nowhere(chunk) }
+            }
         };
         Stored { fill: fill.clone().into(), texts: texts.clone(), ..stored }
     }

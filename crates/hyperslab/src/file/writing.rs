@@ -10,7 +10,7 @@ use crate::mode::Mode;
 use crate::options::WriteOptions;
 use crate::said::quoted;
 use crate::selection::Sections;
-use crate::slots::{has_slots, no_slots};
+use crate::slots::{SlotTexts, has_slots, no_slots};
 use hyperslab_collective::{Arguments, Compared, LocalArray, Ownership, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Triplet, tuple};
 use hyperslab_pack::Memory;
@@ -47,7 +47,9 @@ impl File {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
-        self.refuse_slots("write", asks, options)?;
+        let new = options.section.is_whole() && self.inside().form.takes_texts();
+        let in_slots = self.in_slots("write", (asks, options), new)?;
+        let (asks, options) = in_slots.as_ref().map_or((asks, options), |(asks, options)| (asks, options));
         self.lengthen_to(asks, &options.section)?;
         if self.is_new() && self.inside().form.outgrows(asks, options) {
             self.arrange()?;
@@ -69,12 +71,17 @@ impl File {
         written
     }
 
-    /// Refuses texts of any length, which these formats have no place for.
-    fn refuse_slots(&self, doing: &str, asks: &[ArrayWrite], options: &WriteOptions) -> Result<(), Error> {
-        if !has_slots(asks, options) {
-            return Ok(());
-        }
+    /// The same with texts of any length in slots, where they are written at all; nothing where there are none.
+    fn in_slots(
+        &self,
+        doing: &str,
+        (asks, options): (&[ArrayWrite], &WriteOptions),
+        written: bool,
+    ) -> Result<Option<(Vec<ArrayWrite>, WriteOptions)>, Error> {
         let what = format!("{doing} to '{}'", self.path().display());
+        if written || !has_slots(asks, options) {
+            return self.comm.in_slots(&what, (asks, options), SlotTexts::WithoutZeros);
+        }
         Err(self.comm.attend_with(&what, no_slots(asks).context(&what)))
     }
 
@@ -209,7 +216,7 @@ impl File {
     /// # Errors
     /// The same on all ranks; the arrays have their old length then.
     pub fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
-        self.refuse_slots("append", asks, options)?;
+        self.in_slots("append", (asks, options), false)?;
         self.arrange()?;
         let prepare = |asks| {
             if axis != 0 {

@@ -10,7 +10,7 @@ const FULL_OBJECTS: u16 = 60_000;
 
 /// Collections, one after another.
 #[derive(Default)]
-pub(super) struct Heap {
+pub(in crate::hdf5) struct Heap {
     /// Those that are full.
     full: Vec<u8>,
     /// Objects of the last one.
@@ -19,8 +19,15 @@ pub(super) struct Heap {
 }
 
 impl Heap {
+    /// Most bytes of a heap of so many values, which have so many together \[B\].
+    pub(in crate::hdf5) fn bytes_max(values: u64, bytes: u64) -> u64 {
+        let objects = values.saturating_mul(HEAD_BYTES + 8).saturating_add(bytes);
+        let collections = objects / FULL_BYTES + values / u64::from(FULL_OBJECTS) + 1;
+        objects.saturating_add(collections.saturating_mul(LEAST_BYTES))
+    }
+
     /// Keeps a value; gives what stands for it in an element, where the heap begins at this address.
-    pub(super) fn keep(&mut self, value: &[u8], count: u32, heap_at: u64) -> Vec<u8> {
+    pub(in crate::hdf5) fn keep(&mut self, value: &[u8], count: u32, heap_at: u64) -> Vec<u8> {
         if count == 0 {
             return [count.to_le_bytes().as_slice(), &[0; 12]].concat();
         }
@@ -46,7 +53,7 @@ impl Heap {
     }
 
     /// All collections.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(in crate::hdf5) fn bytes(&self) -> Vec<u8> {
         let last = if self.objects > 0 { collection(&self.last) } else { Vec::new() };
         [&self.full[..], &last].concat()
     }

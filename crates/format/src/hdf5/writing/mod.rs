@@ -22,7 +22,7 @@ use super::reading::{MessageKind, SIGNATURE};
 use crate::error::{Context, Error};
 pub(super) use header::MESSAGE_BYTES_MAX;
 use header::NewHeader;
-use heap::Heap;
+pub(super) use heap::Heap;
 pub(super) use links::{table, table_message};
 pub(super) use messages::{GROUP_INFO_BODY, chunked_layout, link, link_message};
 pub use new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewGroup, NewMember, NewStorage};

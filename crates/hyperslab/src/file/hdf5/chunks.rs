@@ -9,6 +9,7 @@ use crate::array_write::ArrayWrite;
 use crate::error::format_fault;
 use crate::file::form::{ListStored, NewPlaces, StoredUnits, TouchedPart};
 use crate::options::WriteOptions;
+use crate::slots::slots;
 use hyperslab_collective::{Ownership, natural_chunks};
 use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, DatasetStorage, Hdf5Edit, Hdf5File, Pipeline};
 use hyperslab_layout::mesh::{ravel, unravel, volume};
@@ -32,8 +33,9 @@ pub(super) fn new_chunks(
     let filters = options.codecs.as_ref().map(|codecs| Pipeline::of_codecs(codecs, bytes, &ask.name)).transpose();
     let filters = filters.map_err(|error| format_fault(error).as_kind(FaultKind::Unsupported))?.unwrap_or_default();
     let grows = limits.iter().zip(shape).any(|(limit, extent)| limit.is_none_or(|limit| limit > *extent));
+    let has_texts = slots(Some(element)).is_some();
     let unlike_zero = !is_all_written(ask) && fill.iter().any(|byte| *byte != 0);
-    let cut_up = options.chunks.is_some() || !filters.is_plain() || grows || unlike_zero;
+    let cut_up = has_texts || options.chunks.is_some() || !filters.is_plain() || grows || unlike_zero;
     if !cut_up || shape.is_empty() || shape.contains(&0) && !grows {
         return Ok(None);
     }
@@ -49,7 +51,7 @@ pub(super) fn new_chunks(
     // HDF5 has no chunks that are longer than the array can be.
     let most = |d: usize| limits.get(d).copied().unwrap_or(Some(shape[d])).unwrap_or(u64::MAX);
     let chunk: Vec<u64> = chunk.iter().enumerate().map(|(d, &extent)| extent.min(most(d).max(1))).collect();
-    let in_room = !filters.is_plain() || grows || unlike_zero;
+    let in_room = has_texts || !filters.is_plain() || grows || unlike_zero;
     Ok(Some(Cut { chunk, filters, in_room }))
 }
 
@@ -120,7 +122,7 @@ impl Hdf5Array {
             check_changeable((*header, &self.array.name), (directory, name))?;
         }
         let (shape, element, fill) = (&self.array.shape, self.array.element, stored.fill.clone());
-        Ok(Stored { fill, ..Stored::in_room(shape, element, chunk, (from, table), Arc::new(filters)) })
+        Ok(Stored { fill, ..Stored::in_room(shape, element, chunk, (from, table), self.codec(chunk, filters)) })
     }
 }
 
@@ -276,7 +278,10 @@ pub(super) fn put(arrays: &mut ByPath<Hdf5Array>, placed: NewPlaces) -> Result<V
                 let dataset = ChangedDataset { at: header.unwrap_or(0), shape: held.own_shape().to_vec(), places };
                 changed.push((header, held.array.name.clone(), dataset));
             }
-            _ => held.place.put(places),
+            _ => {
+                let places = held.without_texts(places);
+                held.place.put(places);
+            }
         }
     }
     Ok(changed)
