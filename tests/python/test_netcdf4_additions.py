@@ -14,6 +14,8 @@ import pytest
 import xarray as xr
 
 RANKS = (1, 3, 4)
+#: So many variables that lists of dimensions are not made again for each.
+COUNT = 40
 
 
 def by_its_owner(path: Path) -> None:
@@ -260,10 +262,10 @@ def test_each_addition_agrees_with_those_before(locking: Literal[False] | None, 
 
     def program(comm: Any) -> None:
         with hs.open(path, "r+", comm=comm, locking=locking) as file:
-            for number in range(12):
+            for number in range(COUNT):
                 write(file, comm, f"v{number}", np.full((4, 3), float(number)), ("x", "y"))
                 write(file, comm, f"g/n{number}", np.full((2, 5), float(number)), ("z", f"w{number % 3}"))
-                if number == 3:
+                if number in (3, 30):
                     with pytest.raises(hs.InvalidError, match="has another length in the file"):
                         write(file, comm, "bad", np.zeros((5, 3)), ("x", "y"))
                     with pytest.raises(hs.ExistsError):
@@ -271,7 +273,7 @@ def test_each_addition_agrees_with_those_before(locking: Literal[False] | None, 
                 if number == 5:
                     write(file, comm, "a", np.zeros((1, 4), "f4"), (), append=True)
                     file["x"].attrs["units"] = "km"
-                if number == 7:
+                if number in (7, 34):
                     file.refresh()
                 if number == 8:
                     write(file, comm, "y", np.arange(3, dtype="i2"), ("y",))
@@ -288,7 +290,7 @@ def test_each_addition_agrees_with_those_before(locking: Literal[False] | None, 
         assert {name: len(one) for name, one in data["g"].dimensions.items()} == {"z": 2, "w0": 5, "w1": 5, "w2": 5}
         assert {name: len(one) for name, one in data["s"].dimensions.items()} == {"new": 6}
         assert (data["x"].units, data["y"].dimensions, data["y"][...].tolist()) == ("km", ("y",), [0, 1, 2])
-        for number in range(12):
+        for number in range(COUNT):
             assert data[f"v{number}"].dimensions == ("x", "y")
             assert data[f"g/n{number}"].dimensions == ("z", f"w{number % 3}")
             assert data[f"v{number}"][...].tolist() == [[number] * 3] * 4
@@ -300,12 +302,12 @@ def test_each_addition_agrees_with_those_before(locking: Literal[False] | None, 
         ids = [int(file[one].attrs["_Netcdf4Dimid"]) for one in found]
         assert len(set(ids)) == len(ids)
         users = {(file[one].name, int(d)) for one, d in file["y"].attrs["REFERENCE_LIST"]}
-        assert users == {("/g/b", 0), ("/s/e", 0), *((f"/v{number}", 1) for number in range(12))}
+        assert users == {("/g/b", 0), ("/s/e", 0), *((f"/v{number}", 1) for number in range(COUNT))}
         users = {(file[one].name, int(d)) for one, d in file["g/w1"].attrs["REFERENCE_LIST"]}
-        assert users == {(f"/g/n{number}", 1) for number in range(12) if number % 3 == 1}
+        assert users == {(f"/g/n{number}", 1) for number in range(COUNT) if number % 3 == 1}
     assert hs.verify(path).findings == ()
     with netCDF4.Dataset(path, "a") as data:
         data.renameDimension("x", "lon")
         data.createVariable("owner", "f8", ("lon", "w0"))[:] = 1
     with hs.open(path) as file:
-        assert file["v11"].dimension_names == ("lon", "y")
+        assert file["v39"].dimension_names == ("lon", "y")

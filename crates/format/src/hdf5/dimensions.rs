@@ -15,7 +15,8 @@ use std::rc::Rc;
 /// again need not look through all of it again, as long as no other program has changed it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FoundDimensions {
-    pub(super) known: KnownDimensions,
+    /// Nothing where it must be looked for again.
+    pub(super) known: Option<KnownDimensions>,
     /// Whether any object has several names: what is added by one of them is there by another.
     pub(super) has_further_names: bool,
     /// Datasets that have a dimension and that its list does not name yet, by the address of the dimension.
@@ -31,6 +32,30 @@ struct UnsaidUses {
 }
 
 impl FoundDimensions {
+    /// What holds of it wherever dimensions are: datasets that lists do not name yet.
+    #[must_use]
+    pub fn unsaid(&self) -> FoundDimensions {
+        FoundDimensions { unsaid: self.unsaid.clone(), ..FoundDimensions::default() }
+    }
+
+    /// What is known of dimensions; that of a netCDF-4 file is looked for where it is not.
+    pub(super) fn take_known(
+        &mut self,
+        file: &Hdf5File,
+        source: &dyn MetadataSource,
+        is_netcdf: bool,
+    ) -> Result<KnownDimensions, Error> {
+        match self.known.take() {
+            Some(known) => Ok(known),
+            None if is_netcdf => {
+                let (known, has_further_names) = file.dimensions(source)?;
+                self.has_further_names = has_further_names;
+                Ok(known)
+            }
+            None => Ok(KnownDimensions::default()),
+        }
+    }
+
     /// Whether some dimensions do not name all datasets yet that have them.
     pub fn is_unsaid(&self) -> bool {
         self.unsaid.values().any(|uses| !uses.more.is_empty())
@@ -38,7 +63,13 @@ impl FoundDimensions {
 
     /// Notes that datasets have a dimension.
     pub(super) fn are_used(&mut self, uses: Vec<(u64, Vec<(u64, u32)>)>) {
-        uses.into_iter().for_each(|(at, more)| self.unsaid.entry(at).or_default().more.extend(more));
+        for (at, more) in uses {
+            let unsaid = self.unsaid.entry(at).or_default();
+            // Longer lists are not made.
+            if unsaid.said <= USES_MAX {
+                unsaid.more.extend(more);
+            }
+        }
     }
 
     /// Takes what lists of dimensions shall name, by their addresses: all that they do not name, or those that have grown by a
@@ -56,14 +87,14 @@ impl FoundDimensions {
 }
 
 impl Hdf5File {
-    /// All dimensions of netCDF-4 that the file has.
+    /// All dimensions of netCDF-4 that the file has, and whether any object has several names.
     ///
     /// # Errors
     /// As [`Hdf5File::listing`].
-    pub(super) fn dimensions(&self, source: &dyn MetadataSource) -> Result<FoundDimensions, Error> {
+    fn dimensions(&self, source: &dyn MetadataSource) -> Result<(KnownDimensions, bool), Error> {
         let (found, _, has_further_names) = ObjectWalk::all(self, source, Rc::default())?;
         let listed: Vec<_> = found.iter().filter_map(FoundDataset::as_dimension).collect();
-        Ok(FoundDimensions { known: KnownDimensions::of(&listed), has_further_names, unsaid: BTreeMap::new() })
+        Ok((KnownDimensions::of(&listed), has_further_names))
     }
 
     /// The attribute of a dimension that says who has it, with these more: addresses of datasets, and which of their dimensions it

@@ -98,13 +98,9 @@ impl<'a> Hdf5Edit<'a> {
     /// When a name is taken, or an object cannot be made.
     pub fn add(&mut self, root: &NewGroup) -> Result<Vec<(String, u64)>, Error> {
         let (mut datasets, mut uses) = (Vec::new(), Vec::new());
-        let is_known = self.found.is_some();
-        let mut found = match (root.netcdf, self.found.take()) {
-            (true, Some(found)) => found,
-            (true, None) => self.file.dimensions(self.source)?,
-            (false, _) => FoundDimensions::default(),
-        };
-        let known = &mut found.known;
+        let mut found = self.found.take().unwrap_or_default();
+        let is_known = found.known.is_some();
+        let mut known = found.take_known(self.file, self.source, root.netcdf)?;
         // A group that is there already, and what it gets.
         let mut left = vec![(self.file.root(), String::new(), root)];
         while let Some((at, path, group)) = left.pop() {
@@ -141,7 +137,7 @@ impl<'a> Hdf5Edit<'a> {
                     }
                 }
             }
-            let objects = NewObjects::of(&new, &path, known, self.next())?;
+            let objects = NewObjects::of(&new, &path, &mut known, self.next())?;
             self.add_behind(&objects.bytes);
             self.link_all(draft, &new, objects.members)?;
             datasets.extend(objects.datasets);
@@ -151,7 +147,8 @@ impl<'a> Hdf5Edit<'a> {
         found.are_used(uses);
         // Where it is kept, lists may wait.
         self.add_uses(found.take_unsaid(!is_known))?;
-        self.found = Some(found).filter(|found| root.netcdf && !found.has_further_names);
+        found.known = Some(known).filter(|_| (root.netcdf || is_known) && !found.has_further_names);
+        self.found = Some(found);
         Ok(datasets)
     }
 

@@ -194,8 +194,8 @@ pub(crate) trait Form: Debug + Send {
     fn last_change(&self) -> Option<ChangeFile> {
         None
     }
-    /// A change of the file has failed: what rank 0 kept of it may not hold any more.
-    fn is_in_doubt(&mut self) {}
+    /// The last change of the file was taken back: what rank 0 kept of it does not hold any more.
+    fn is_taken_back(&mut self) {}
     /// Refuses to change the elements of one that is there.
     ///
     /// # Errors

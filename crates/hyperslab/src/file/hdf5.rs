@@ -156,8 +156,8 @@ impl Form for Hdf5 {
         if self.kept.is_unsaid() { self.by(|edits| edits.add_unsaid()) } else { None }
     }
 
-    fn is_in_doubt(&mut self) {
-        self.kept.settle(false);
+    fn is_taken_back(&mut self) {
+        self.kept.take_back();
     }
 
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {
@@ -210,8 +210,8 @@ impl Form for Hdf5 {
     }
 
     fn renew(&mut self, told: &[u8], _path: &str) -> Result<(), Fault> {
-        let unlimited = std::mem::take(&mut self.options.unlimited);
-        *self = Hdf5::of_told(told)?;
+        let (unlimited, kept) = (std::mem::take(&mut self.options.unlimited), self.kept.looked_again());
+        *self = Hdf5 { kept, ..Hdf5::of_told(told)? };
         self.options.unlimited = unlimited;
         Ok(())
     }
@@ -355,7 +355,6 @@ impl Form for Hdf5 {
     }
 
     fn back_to(&mut self, before: FileSize) {
-        self.is_in_doubt();
         let given = self.arrays[before.arrays..].iter().filter_map(|held| held.room.clone());
         given.filter(|room| room.end <= before.bytes).for_each(|room| self.free.put(room));
         self.arrays.truncate(before.arrays);

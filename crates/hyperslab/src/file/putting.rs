@@ -90,7 +90,9 @@ impl Putting {
 
     /// The failure of a change, of which nothing is seen any more; or it says that readers may see it.
     fn taken_back(&mut self, fault: Fault) -> Fault {
-        self.file.inside().form.is_in_doubt();
+        if self.told {
+            self.file.inside().form.is_taken_back();
+        }
         if self.untell() {
             (self.told, self.replaced) = (false, Vec::new());
             return fault;
@@ -399,7 +401,9 @@ impl Target for Putting {
     }
 
     fn undo(&mut self, moved: bool) {
-        self.file.inside().form.is_in_doubt();
+        if !self.replaced.is_empty() {
+            self.file.inside().form.is_taken_back();
+        }
         // As long as readers may know of more, it stays.
         let back = self.marker.is_none() || self.untell();
         if self.marker.is_some() && back {

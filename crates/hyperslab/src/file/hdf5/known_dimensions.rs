@@ -39,7 +39,8 @@ impl SeenDimensions {
 }
 
 /// What rank 0 found of the dimensions of a file when it last changed it. A change takes it, and gives back what holds afterwards;
-/// it is kept when that change has succeeded, and only then.
+/// it is kept when that change has succeeded, and only then. Of a change that failed stays which lists of dimensions were to be
+/// made longer before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeptDimensions(Arc<Mutex<KeptStates>>);
 
@@ -49,6 +50,8 @@ struct KeptStates {
     now: Option<FoundDimensions>,
     /// What will hold, if the change succeeds that is under way.
     then: Option<FoundDimensions>,
+    /// What held of lists before the last change that succeeded, which may yet be taken back.
+    before: Option<FoundDimensions>,
 }
 
 impl KeptDimensions {
@@ -59,8 +62,9 @@ impl KeptDimensions {
     /// For a change that begins.
     pub(super) fn take(&self) -> Option<FoundDimensions> {
         let mut states = self.states();
-        states.then = None;
-        states.now.take()
+        let taken = states.now.take();
+        *states = KeptStates { now: taken.as_ref().map(FoundDimensions::unsaid), ..KeptStates::default() };
+        taken
     }
 
     /// Whether lists of dimensions wait to be made longer.
@@ -73,10 +77,23 @@ impl KeptDimensions {
         self.states().then = found;
     }
 
-    /// It has ended; whether what it gave holds.
-    pub(super) fn settle(&self, holds: bool) {
+    /// It has succeeded; whether what it gave is kept.
+    pub(super) fn settle(&self, kept: bool) {
         let mut states = self.states();
-        let then = states.then.take();
-        states.now = if holds { then } else { None };
+        let (then, now) = (states.then.take(), states.now.take());
+        *states = KeptStates { now: then.filter(|_| kept), then: None, before: now };
+    }
+
+    /// It was taken back.
+    pub(super) fn take_back(&self) {
+        let mut states = self.states();
+        let held = states.before.take().or_else(|| states.now.take());
+        *states = KeptStates { now: held.as_ref().map(FoundDimensions::unsaid), ..KeptStates::default() };
+    }
+
+    /// The same file is looked at again.
+    pub(super) fn looked_again(&self) -> KeptDimensions {
+        let now = self.states().now.as_ref().map(FoundDimensions::unsaid);
+        KeptDimensions(Arc::new(Mutex::new(KeptStates { now, ..KeptStates::default() })))
     }
 }
