@@ -152,14 +152,14 @@ def test_boxes_of_texts(tmp_path: Path) -> None:
         parts = [whole[low[0] : high[0], low[1] : high[1]] for low, high in boxes]
         pieces = hs.Boxes(whole.shape, boxes)
         with hs.open(path, "w", comm=comm) as store:
-            store.write("a", parts, pieces, dtype=str, fill_value="nobody")
-            assert store.read("a")[8].tolist() == ["nobody", *whole[8, 1:].tolist()]
+            store.write("a", parts, pieces, dtype=str, fill_value="no rank")
+            assert store.read("a")[8].tolist() == ["no rank", *whole[8, 1:].tolist()]
 
     hs.threads(3, program)
     found = zarr.open_group(path, mode="r")["a"][...].astype(object)
     assert found[:7].tolist() == whole[:7].tolist()
     assert found[7:, 1:].tolist() == whole[7:, 1:].tolist()
-    assert found[7:, 0].tolist() == ["nobody"] * 2
+    assert found[7:, 0].tolist() == ["no rank"] * 2
 
 
 @pytest.mark.parametrize(("name", "fmt"), [("a.nc", "netcdf3"), ("b.nc", "netcdf4_classic")])

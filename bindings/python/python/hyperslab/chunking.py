@@ -156,7 +156,7 @@ def chunking_of_asks(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dty
             "this rank holds no piece, so the type of the elements, and so the chunks, are unknown\n  hint: give dtype="
         )
         raise InvalidError(message)
-    # Of texts of any length, nobody knows how long they will be.
+    # How long texts of any length will be is not known.
     dtype = "V32" if is_texts(dtype) else dtype
     kind = raws[0].kind if raws and dtype is None else type_code(float if dtype is None else dtype)
     return chunking(chunks, raws[0].shape if held is None else held.shape, kind)

@@ -41,7 +41,7 @@ impl Store {
         let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1, &[&ask.name]))?;
         let shape = holding.shape();
         new.check(&ask.name, shape)?;
-        // Of texts that come later, or from other ranks, nobody knows how long they are.
+        // How long texts are that come later, or from other ranks, is not known.
         let bytes = slots(known).map_or(kind.bytes(), |slots| u64::from(slots.bytes()).max(TEXT_BYTES_LIKELY));
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(holding, bytes));
         let mut metadata = new_array(&ask.name, shape, kind, &chunks, new)?;
