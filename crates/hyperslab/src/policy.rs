@@ -3,7 +3,6 @@
 /// Servers on the node of rank 0 where one client handles storage for all: more than one, since each waits for the file system, and few,
 /// since they share that client.
 pub(crate) const ONE_CLIENT_SERVERS: u32 = 4;
-//! What is chosen, whatever the format.
 
 /// Most bytes of a text of any length that is written \[B\]: each of the others takes as many in memory.
 pub(crate) const TEXT_BYTES_MAX: u64 = 1 << 20;
