@@ -66,7 +66,7 @@ impl RawOwnership {
 pub(crate) struct Distribution(pub(crate) Arc<Ownership>);
 
 impl Distribution {
-    fn regular(&self) -> &hyperslab::Distribution {
+    pub(crate) fn regular(&self) -> &hyperslab::Distribution {
         self.0.regular().expect("it is made of a distribution")
     }
 }

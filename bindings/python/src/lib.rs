@@ -9,6 +9,7 @@ mod any_target;
 mod arrays;
 mod attributes;
 mod calibration;
+mod choosing;
 mod comm;
 mod context;
 mod described;
@@ -56,6 +57,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<target::Target>()?;
     module.add_class::<memory::Memory>()?;
     module.add_class::<memory::MemoryObjects>()?;
+    module.add_class::<choosing::SelectedHandle>()?;
+    module.add_function(wrap_pyfunction!(choosing::select, module)?)?;
+    module.add_function(wrap_pyfunction!(choosing::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(choosing::reduce, module)?)?;
     module.add_function(wrap_pyfunction!(target::save_npy, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::measure_alone, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::measure_together, module)?)?;

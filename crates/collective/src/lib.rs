@@ -9,6 +9,7 @@
 //! ```text
 //! Call       agreement: look, choose, begin  ->  Moving: vet, tell pieces, walk  ->  agreement: publish  ->  tidy
 //! Ending     sync                            ->  agreement: publish
+//! Delivery   agreement  ->  tell counts, agree, walk  ->  agreement
 //! ```
 //!
 //! [`attempts`] is what is written before it is published: roots, owners, markers, journals, and what dead owners left.
@@ -22,6 +23,7 @@ mod call;
 mod casting;
 mod compiling;
 mod decision;
+mod delivery;
 mod described;
 mod destinations;
 mod ending;
@@ -45,6 +47,7 @@ pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
 pub use call::{Arguments, Call, Done, enter};
 pub use casting::check_cast;
 pub use decision::{Decision, Predicted, predicted};
+pub use delivery::{Delivery, Packets, undelivered};
 pub use ending::{Ending, syncing};
 pub use holding::{Exposure, Ownership, Part, number_parts};
 pub use moving::Moving;

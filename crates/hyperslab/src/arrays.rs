@@ -1,6 +1,7 @@
 //! What is open and holds arrays, whatever its format: doors of languages are written once over it.
 
 use crate::array_write::ArrayWrite;
+use crate::comm::Comm;
 use crate::error::Error;
 use crate::file::File;
 use crate::options::{ReadOptions, WriteOptions};
@@ -84,6 +85,8 @@ macro_rules! arrays {
 arrays! {
 /// What is open and holds arrays: a Zarr group, a step of one, a file. The methods are those of [`Store`] and [`File`].
 trait Arrays for [Store File] {
+    /// The ranks that opened it. Local.
+    fn comm(&self) -> &Comm;
     /// Its absolute path, or name in memory. Local.
     fn path(&self) -> PathBuf;
     /// What dead owners left and opening removed. Local.

@@ -12,6 +12,7 @@ pub use crate::measuring::Measuring;
 pub use crate::opening::format_of;
 pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, mode_named, strategy_named};
 pub use crate::place::place_named;
+pub use crate::select::{reduce_from, select_from};
 pub use crate::selection::{Pick, select};
 pub use crate::unready::Unready;
 pub use hyperslab_format::zarr::{fill_from_json, fill_to_json};

@@ -230,6 +230,21 @@ impl Comm {
         }
     }
 
+    /// A call that some other file drives, from its beginning to its end.
+    pub(crate) fn with_member<T>(
+        &self,
+        what: &str,
+        call: impl FnOnce(&mut Member) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut member = self.settled_member();
+        let Member { machine, party, .. } = &mut *member;
+        self.heed_crew(machine, party, what)?;
+        self.heed_environment(machine, party)?;
+        let result = call(&mut member);
+        let Member { machine, party, .. } = &mut *member;
+        self.ended(machine, party, result)
+    }
+
     /// Waits for all calls before, on all ranks.
     pub(crate) fn settle(&self, what: &str) -> Result<(), crate::Error> {
         Ok(self.sync_and(End::of(what, "settle", ""), ANY_TARGET, Publish::nothing())?)

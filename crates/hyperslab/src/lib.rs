@@ -56,6 +56,8 @@
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
 // - `opening.rs` opens what is of any format, which `format.rs` tells; `opened.rs` is the one handle of it, `place.rs` where it is,
 //   as users write it; `attending.rs` is for ranks that cannot make the call of the others.
+// - `select.rs` and `select/` read the elements for which an expression holds (`source.rs` reads and evaluates, `sharing.rs`
+//   says who gets what, `reduce.rs` makes numbers of them); `delivering.rs` brings packets from ranks to ranks.
 // - `binding.rs` is what doors of other languages share. `values.rs` and `views.rs` are the doors for slices and for views of the
 //   crate ndarray.
 // - `mode.rs`, `options.rs` and `selection.rs` are what may be said of a call and what it means, `array_write.rs` says it of which
@@ -77,6 +79,7 @@ mod comm;
 mod contents;
 mod course;
 mod crew;
+mod delivering;
 mod driver;
 mod environment;
 mod error;
@@ -101,6 +104,7 @@ mod queued;
 mod recording;
 mod request;
 mod said;
+mod select;
 mod selection;
 mod served;
 mod slots;
@@ -148,6 +152,10 @@ pub use opened::Opened;
 pub use opening::open;
 pub use options::{ArrayOptions, FileLocking, OpenOptions, ReadOptions, ShardShape, WriteOptions};
 pub use request::Request;
+pub use select::{
+    Parameter, Reduced, ReducedValue, Reducing, Reduction, ResultShare, SELECT_BYTES, Scalar, SelectReport,
+    SelectedElements, Selection, evaluate,
+};
 pub use selection::Sections;
 pub use trace::Predicted;
 pub use zarr::{ArrayInfo, Layout, Planned, Step, Store, explain};

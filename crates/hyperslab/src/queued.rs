@@ -3,7 +3,6 @@
 
 use crate::array_write::{ArrayWrite, listed};
 use crate::arrays::Arrays;
-use crate::comm::Comm;
 use crate::error::Error;
 use crate::line::{Chore, Finished};
 use crate::listing::UnderWay;
@@ -19,8 +18,6 @@ use std::collections::BTreeSet;
 pub(crate) trait Destination: Arrays + 'static {
     /// Whether the other one is the same, with the same room for buffers and copies.
     fn is_same(&self, other: &Self) -> bool;
-    /// The membership through which its calls are made.
-    fn comm(&self) -> &Comm;
 }
 
 /// How a write of these arrays is named.

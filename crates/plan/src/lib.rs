@@ -35,12 +35,15 @@
 //! | server-directed | servers in turn | the file |
 //! | disk-directed | servers in turn, by direct I/O | the disk |
 //!
+//! `delivering.rs` is what ranks do that send each other bytes, with no storage in between.
+//!
 //! `profile.rs` and `profile/` are the schema of machine profiles: what the simulator runs on.
 #![forbid(unsafe_code)]
 
 mod apart;
 mod beside;
 mod choose;
+mod delivering;
 mod emit;
 mod explain;
 mod facts;
@@ -58,6 +61,7 @@ mod transfer;
 mod units;
 
 pub use choose::{Candidate, Choice, NodeBudget, Planner, Preference, Taken, Use};
+pub use delivering::{Parcel, delivering, parcel_view};
 pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Tally, explain, tally};
 pub use facts::{Beside, Facts, Met, Mine, Told};
 pub use hyperslab_layout::Stored;

@@ -40,6 +40,7 @@ from hyperslab.errors import (
     UnsyncedError,
 )
 from hyperslab.explaining import Explanation, explain
+from hyperslab.expressions import Expression
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.group import Group, Report
 from hyperslab.hdf5 import Hdf5File
@@ -48,6 +49,7 @@ from hyperslab.netcdf import NetcdfFile
 from hyperslab.opening import open
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.requests import Request, wait_all
+from hyperslab.selection import Selected
 from hyperslab.servers import ServedComm, dedicate
 from hyperslab.steps import Step, Steps
 from hyperslab.striped import Striped
@@ -72,6 +74,7 @@ __all__ = [
     "Error",
     "ExistsError",
     "Explanation",
+    "Expression",
     "Finding",
     "Group",
     "Hdf5File",
@@ -93,6 +96,7 @@ __all__ = [
     "Report",
     "Request",
     "Runs",
+    "Selected",
     "ServedComm",
     "Simulated",
     "Step",

@@ -7,8 +7,7 @@ import os
 import re
 from pathlib import Path
 
-#: What sizes on the command line end with.
-_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+from hyperslab._sizes import UNITS
 
 
 def integers(text: str) -> list[int]:
@@ -113,7 +112,7 @@ def byte_count(text: str) -> int:
     """
     digits = text.rstrip("BKMGTi")
     unit = text[len(digits) :]
-    if not (digits.isascii() and digits.isdigit()) or unit not in _UNITS:
+    if not (digits.isascii() and digits.isdigit()) or unit not in UNITS:
         message = f"{text!r} is no size such as 64MiB or 1GiB"
         raise argparse.ArgumentTypeError(message)
-    return int(digits) * _UNITS[unit]
+    return int(digits) * UNITS[unit]

@@ -15,6 +15,7 @@ __all__ = [
     "Pieces",
     "Report",
     "Request",
+    "Selected",
     "Target",
     "Undone",
     "__version__",
@@ -24,6 +25,7 @@ __all__ = [
     "chunks_for_request",
     "clean",
     "default_profile",
+    "evaluate",
     "explain",
     "fail_at_exit",
     "finalize",
@@ -42,9 +44,11 @@ __all__ = [
     "profile_in_use",
     "profile_path",
     "ranks_of_launcher",
+    "reduce",
     "save_npy",
     "schema_chunks",
     "section_of",
+    "select",
     "simulate_json",
     "stored_chunks",
     "strategies",
@@ -286,6 +290,42 @@ class Report:
     def store_bytes(self) -> int: ...
     @property
     def store_calls(self) -> int: ...
+
+#: A name, whether it stands for a list, and types and values of its numbers.
+_Parameter: TypeAlias = tuple[str, bool, list[tuple[str | None, int | float]]]
+
+@final
+class Selected:
+    @property
+    def count(self) -> int: ...
+    @property
+    def shape(self) -> list[int]: ...
+    def columns(self) -> list[tuple[str, str]]: ...
+    def values(self, column: int) -> bytearray: ...
+    def report(self) -> list[tuple[str, int]]: ...
+
+def select(
+    target: Target,
+    expression: str,
+    columns: Sequence[str] | None,
+    positions: bool,
+    bound: list[_Parameter],
+    distribution: Distribution | None,
+    owner: str | None,
+    memory: int,
+) -> Selected: ...
+def evaluate(
+    expression: str, arrays: list[tuple[str, str, bytes]], shape: Sequence[int], bound: list[_Parameter]
+) -> tuple[str, bytearray]: ...
+def reduce(
+    target: Target,
+    reduction: str,
+    values: str,
+    condition: str | None,
+    bound: list[_Parameter],
+    edges: list[float],
+    memory: int,
+) -> tuple[int | float | None, str, list[int], int, list[tuple[str, int]]]: ...
 
 #: A base class: how what is open is used as a context.
 class Context:

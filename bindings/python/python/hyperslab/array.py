@@ -21,6 +21,7 @@ from hyperslab._selecting import read_selected
 from hyperslab._typed import attributes_of
 from hyperslab._types import native
 from hyperslab.attributes import Attributes
+from hyperslab.expressions import Expression, Operators
 from hyperslab.pieces import Boxes
 from hyperslab.requests import Request
 
@@ -92,7 +93,7 @@ class OuterIndex:
         return read_selected(self._array, key, outer=True)
 
 
-class Array:
+class Array(Operators):
     """An array of an open store, step or file; made by ``store["name"]``.
 
     Properties are local: they tell what the array was when this rank last looked. It looks again after each call of
@@ -124,6 +125,18 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Array, (self._group, self._name)
+
+    @property
+    def expression(self) -> Expression:
+        """What stands for its values in expressions, for `Group.select` and `Group.reduce`.
+
+        Comparisons and arithmetic make one by themselves: ``store["rho"] > 0.1``; only ``==`` and ``!=`` of arrays
+        compare the arrays, and those of expressions their values.
+        """
+        return Expression._of_array(self._group, self._name)
+
+    def _operand(self) -> Expression:
+        return self.expression
 
     def _look(self) -> ArrayInfo:
         changes = self._group._changes.count

@@ -16,6 +16,7 @@ from hyperslab.array import Array
 from hyperslab.attributes import Attributes
 from hyperslab.errors import NotFoundError
 from hyperslab.pieces import Boxes, shape_of
+from hyperslab.selection import Choosing
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Group", "Report"]
 
 
-class Group(OpenedAnew, Moving, Mapping[str, Array]):
+class Group(OpenedAnew, Moving, Choosing, Mapping[str, Array]):
     """An open group of arrays: a Zarr group, a step of one, or a file. Made by `open`, `Group.group` and `Group.step`.
 
     As a mapping it has the arrays by their names: ``group["rho"]``, ``"rho" in group``, ``len(group)`` and iteration,

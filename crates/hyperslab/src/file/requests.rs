@@ -6,7 +6,6 @@ use crate::alone::resting::{FindChunks, Resting};
 use crate::alone::sight::{Sight, WantedSection};
 use crate::apart::RankMounts;
 use crate::array_write::{ArrayWrite, completed, staging};
-use crate::comm::Comm;
 use crate::error::Error;
 use crate::mode::Mode;
 use crate::options::{ReadOptions, WriteOptions};
@@ -26,10 +25,6 @@ impl Destination for File {
             (of.held, &of.options.preference)
         }
         self.target == other.target && room(self) == room(other)
-    }
-
-    fn comm(&self) -> &Comm {
-        &self.comm
     }
 }
 

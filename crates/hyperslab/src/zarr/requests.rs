@@ -8,7 +8,6 @@ use crate::alone::listed::WantedElements;
 use crate::alone::sight::{Sight, WantedSection};
 use crate::apart::RankMounts;
 use crate::array_write::{ArrayWrite, completed, staging};
-use crate::comm::Comm;
 use crate::error::Error;
 use crate::listing::{Coming, Writes};
 use crate::options::{ReadOptions, WriteOptions};
@@ -38,10 +37,6 @@ impl Destination for Store {
         }
         // Groups of a store have its number.
         self.target == other.target && self.group == other.group && room(self) == room(other)
-    }
-
-    fn comm(&self) -> &Comm {
-        &self.comm
     }
 }
 
