@@ -82,6 +82,8 @@ def test_operators_of_python_make_the_same_expressions(tmp_path: Any) -> None:
             (abs(a) * 2 - 1 > b // 20, abs(rho) * 2 - 1 > count // 20),
             (2**b > 7, 2**count > 7),
             (1 / (a + 2) < 0.5, 1 / (rho + 2) < 0.5),
+            (b == 7, count == 7),
+            (b != a.expression, count != rho),
             (b.isin([1, 5, 23]), np.isin(count, [1, 5, 23])),
             (a.expression != a.expression, rho != rho),
             (a.expression.isnan(), np.isnan(rho)),
@@ -90,6 +92,7 @@ def test_operators_of_python_make_the_same_expressions(tmp_path: Any) -> None:
         ]:
             found = store.select(made, "count")
             assert np.array_equal(found["count"], count[wanted]), made
+        assert (a == a, a == b, a != b, a is not None, a in {a}) == (True, False, True, True, True)
         with pytest.raises(TypeError, match="for each element"):
             bool((a > 0) and (b > 0))
         # What NumPy's arrays made of ours before they still make.

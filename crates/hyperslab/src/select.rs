@@ -259,7 +259,7 @@ impl<'a> Selecting<'a> {
                 held.extend(packets.into_iter().map(|(_, found)| found));
             } else {
                 let packets = failed.take().map_or(Ok(packets), Err);
-                arrived.extend(collect(self.comm, self.what, packets, &sizes, &mut report)?);
+                arrived.extend(collect(self.comm, self.what, packets, &sizes, (&mut report, read as u64))?);
             }
         }
         drop(buffers);

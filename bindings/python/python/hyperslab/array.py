@@ -130,13 +130,23 @@ class Array(Operators):
     def expression(self) -> Expression:
         """What stands for its values in expressions, for `Group.select` and `Group.reduce`.
 
-        Comparisons and arithmetic make one by themselves: ``store["rho"] > 0.1``; only ``==`` and ``!=`` of arrays
-        compare the arrays, and those of expressions their values.
+        Comparisons and arithmetic make one by themselves: ``store["rho"] > 0.1``. Only ``==`` and ``!=`` of two arrays
+        tell whether they are the same array; those of an expression compare values.
         """
         return Expression._of_array(self._group, self._name)
 
     def _operand(self) -> Expression:
         return self.expression
+
+    def __eq__(self, other: object) -> Any:
+        """Where it is equal to a number or an expression; of another array, whether it is the same one."""
+        return NotImplemented if isinstance(other, Array) else self._with("==", other)
+
+    def __ne__(self, other: object) -> Any:
+        """Where it is not equal to a number or an expression; of another array, whether it is another one."""
+        return NotImplemented if isinstance(other, Array) else self._with("!=", other)
+
+    __hash__ = object.__hash__
 
     def _look(self) -> ArrayInfo:
         changes = self._group._changes.count

@@ -137,8 +137,7 @@ class Expression(Operators):
     """What stands for the values of arrays, element by element: for `Group.select` and `Group.reduce`.
 
     Arrays make expressions by the operators of Python: ``store["rho"] > 0.1``, ``&``, ``|``, ``~``, ``+`` and so on.
-    Nothing is read until it is used. Expressions can be compared by ``==``, too; of an array, that is
-    ``store["id"].expression == 7``.
+    Nothing is read until it is used.
 
     Parameters
     ----------

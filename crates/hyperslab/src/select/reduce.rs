@@ -349,7 +349,8 @@ impl<'a> Reducer<'a> {
         Ok(Reducer {
             source,
             reduction: &reducing.reduction,
-            kind: typed.kind(),
+            // As NumPy has it, a mean of integers is one of floats, whose sum does not wrap.
+            kind: if reducing.reduction == Reduction::Mean { Kind::Float64 } else { typed.kind() },
             values: Evaluated::of(&typed),
             condition: Evaluated::of(&deciding),
             grid,
@@ -376,7 +377,14 @@ impl<'a> Reducer<'a> {
                 count_between(edges, lane, truths, &mut self.counts);
                 part.count += truths.iter().filter(|&&truth| truth).count() as u64;
             } else {
-                part = how.join(part, how.block(lane, truths));
+                let block = match (self.reduction, lane) {
+                    (Reduction::Mean, BlockValues::Signed(_) | BlockValues::Unsigned(_) | BlockValues::Truths(_)) => {
+                        let doubles = (0..lane.len()).map(|at| lane.double(at).unwrap_or_default());
+                        how.block(&BlockValues::Doubles(doubles.collect()), truths)
+                    }
+                    _ => how.block(lane, truths),
+                };
+                part = how.join(part, block);
             }
         }
         self.parts.push(part);

@@ -16,8 +16,11 @@ use std::ops::Range;
 /// Bytes that were found which are gathered before they leave, where they wait for all ranks to have counted \[B\].
 const GATHERED_BYTES: u64 = 8 << 20;
 
+/// An element of a run: where the run begins, and how many elements that were found come before it in the run.
+type Bound = (u64, u64);
+
 /// The place behind all elements.
-const END: (u64, u64) = (u64::MAX, u64::MAX);
+const END: Bound = (u64::MAX, u64::MAX);
 
 /// What takes elements of a block that are for one rank.
 type Taking<'a> = dyn FnMut(u32, &[u32]) + 'a;
@@ -149,20 +152,23 @@ fn no_rank(unit: &GridUnit, element: u64, value: Option<i64>, ranks: u32) -> Fau
     Fault::new(FaultKind::Invalid, text).hint("bring it into range: `owner % ranks`, or min(owner, ranks - 1)")
 }
 
-/// Sends what was found to the ranks that it is for, and takes what is for this one. Collective.
+/// Sends what was found to the ranks that it is for, and takes what is for this one, while so many other bytes are in buffers.
+/// Collective.
 pub(crate) fn collect(
     comm: &Comm,
     what: &str,
     packets: Result<Vec<(u32, Matches)>, Fault>,
     sizes: &[usize],
-    report: &mut SelectReport,
+    (report, beside): (&mut SelectReport, u64),
 ) -> Result<Vec<Arrived>, Fault> {
+    let found: u64 = packets.iter().flatten().map(|(_, found)| found.bytes()).sum();
     let packets: Result<Packets, Fault> =
         packets.map(|packets| packets.into_iter().map(|(to, found)| (to, found.to_bytes())).collect());
     let bytes = |packet: &(u32, Vec<u8>)| packet.1.len() as u64;
     let away = packets.iter().flatten().filter(|packet| packet.0 != comm.rank()).map(bytes);
     report.sent_bytes += away.sum::<u64>();
-    report.buffer_bytes = report.buffer_bytes.max(packets.iter().flatten().map(bytes).sum());
+    let encoded: u64 = packets.iter().flatten().map(bytes).sum();
+    report.buffer_bytes = report.buffer_bytes.max(beside + found + encoded);
     let delivered = comm.deliver(what, Compared::default(), packets)?;
     let arrived = delivered.into_iter().map(|(from, bytes)| {
         Arrived::of(bytes, sizes).ok_or_else(|| {
@@ -243,7 +249,7 @@ pub(crate) fn evenly(
             }
         }
         drop(found);
-        arrived.extend(collect(comm, what, Ok(packets), sizes, report)?);
+        arrived.extend(collect(comm, what, Ok(packets), sizes, (report, 0))?);
     }
     Ok((arrived, total))
 }
@@ -303,7 +309,7 @@ fn bounds(grid: &SelectGrid, all: Packets, ranks: u32) -> Option<Vec<u8>> {
     Some(told.0)
 }
 
-fn heard(told: &[u8]) -> Option<(u64, u64, Vec<(u64, u64)>)> {
+fn heard(told: &[u8]) -> Option<(u64, u64, Vec<Bound>)> {
     let mut reader = Reader::new(told);
     let (total, rounds) = (reader.number()?, reader.number()?);
     let mut bounds = Vec::new();

@@ -33,6 +33,9 @@ struct SourceField {
     offset: usize,
 }
 
+/// Elements of an array, unit by unit.
+pub(crate) type UnitsRead = Vec<Vec<u8>>;
+
 /// What an expression that is refused says to users.
 pub(crate) fn refusal(refused: &Refused) -> Fault {
     let fault = Fault::new(FaultKind::Invalid, refused.message());
@@ -145,11 +148,7 @@ impl<'a> SelectSource<'a> {
 
     /// Reads units: of each array, of each unit, its elements in row-major order. With bytes read from storage. Collective; each
     /// rank reads its own units, perhaps none. `buffers` are used again.
-    pub(crate) fn read(
-        &self,
-        units: &[GridUnit],
-        buffers: &mut Vec<Vec<u8>>,
-    ) -> Result<(Vec<Vec<Vec<u8>>>, u64), Fault> {
+    pub(crate) fn read(&self, units: &[GridUnit], buffers: &mut Vec<Vec<u8>>) -> Result<(Vec<UnitsRead>, u64), Fault> {
         let holding =
             Ownership::Boxes { shape: self.shape().to_vec(), boxes: units.iter().map(GridUnit::bounds).collect() };
         let mut into = Vec::with_capacity(units.len() * self.infos.len());
