@@ -18,7 +18,7 @@ NOTE = "<!-- Made by scripts/make_reference.py from the docstrings. -->\n"
 
 #: Public names by what they are for; what is in none of these is listed as "others".
 GROUPS = {
-    "Opening and saving": ("open", "open_raw", "save_npy", "load_npy"),
+    "Opening and saving": ("open", "open_raw", "save_npy", "load_npy", "convert", "Converted"),
     "Selecting by value": ("Expression", "Selected"),
     "What is open": ("Group", "Array", "Step", "Steps", "Batch", "Attributes", "NetcdfFile", "RawFile"),
     "Who holds what": ("Distribution", "Pieces", "Boxes", "Runs", "ElementMap", "TypicalRequest"),

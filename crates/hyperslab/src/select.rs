@@ -205,7 +205,7 @@ impl<'a> Selecting<'a> {
         // Several units for each rank, so that all have about as much to do.
         let even = total.div_ceil(4 * u64::from(comm.size())).max(1 << 12);
         let grid = SelectGrid::joined(source.shape(), source.chunks(), elements.min(even));
-        let at_once = (elements / grid.elements_max()).max(1);
+        let at_once = grid.at_once(elements);
         let names = columns.iter().map(|&array| (source.names[array].clone(), source.element(array)));
         let position = selection.positions.then(|| ("positions".to_string(), ElementType::native(Kind::UInt64)));
         let found = Finding {

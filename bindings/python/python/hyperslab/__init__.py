@@ -20,6 +20,7 @@ from hyperslab.attributes import Attributes, Empty, Kept
 from hyperslab.batch import Batch
 from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
+from hyperslab.conversion import Converted, convert
 from hyperslab.distribution import Distribution
 from hyperslab.ending import finalize
 from hyperslab.errors import (
@@ -66,6 +67,7 @@ __all__ = [
     "Batch",
     "Boxes",
     "BusyError",
+    "Converted",
     "CorruptError",
     "DisagreementError",
     "Distribution",
@@ -111,6 +113,7 @@ __all__ = [
     "Verification",
     "VerifiedArray",
     "__version__",
+    "convert",
     "dedicate",
     "explain",
     "finalize",

@@ -119,11 +119,18 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_verbs(verbs: Any) -> None:
     """Those that have modules of their own, which are loaded only here."""
+    _add_others(verbs)
+    return top
+
+
+def _add_others(verbs: Any) -> None:
+    """Add the verbs that have files of their own."""
     from hyperslab import (
         _calibrate,
         _clean_command,
         _completion,
         _doctor_command,
+        _convert_command,
         _inspect_command,
         _plan_command,
         _simulate_command,
@@ -141,6 +148,7 @@ def _add_verbs(verbs: Any) -> None:
     bench.add_verbs(verbs)
     trace.add_verb(verbs)
     verify.add_verb(verbs)
+    _convert_command.add_verb(verbs)
     _clean_command.add_verb(verbs)
     _doctor_command.add_verb(verbs)
     _completion.add_verb(verbs, parser)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hyperslab import _core
-from hyperslab._calls import calling, run
+from hyperslab._calls import calling, run, until_up_to_date
 from hyperslab._sizes import size_of
 from hyperslab._types import type_of
 from hyperslab._values import names_of, unfit
@@ -189,7 +189,7 @@ class Choosing:
                 raise InvalidError(message)
             spread = None if distribution is None else distribution._core
             given = (names, bool(positions), bound_of(bound), spread, by, size_of(memory, "memory"))
-        core = run(lambda: _core.select(self._core, text, *given), self._comm, what)
+        core = until_up_to_date(lambda: run(lambda: _core.select(self._core, text, *given), self._comm, what))
         return Selected(core, with_positions=bool(positions))
 
     def reduce(
@@ -258,7 +258,8 @@ class Choosing:
                 text = Expression._of_array(self, text).text  # type: ignore[arg-type]
             edges = _edges(op, bins, range)
             given = (condition, bound_of(bound), [float(edge) for edge in edges], size_of(memory, "memory"))
-        value, kind, counts, _, _ = run(lambda: _core.reduce(self._core, op, text, *given), self._comm, what)
+        made = until_up_to_date(lambda: run(lambda: _core.reduce(self._core, op, text, *given), self._comm, what))
+        value, kind, counts, _, _ = made
         if op == "histogram":
             return np.array(counts, np.int64), edges
         return np.array(value, type_of(kind))[()]

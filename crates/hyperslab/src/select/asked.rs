@@ -14,6 +14,25 @@ pub const SELECT_BYTES: u64 = 64 << 20;
 pub(crate) const SELECT_BYTES_MIN: u64 = 1 << 16;
 
 /// What is selected.
+///
+/// ```
+/// use hyperslab::{Comm, Distribution, Mode, OpenOptions, ResultShare, Selection, Store, WriteOptions};
+/// # fn main() -> Result<(), hyperslab::Error> {
+/// # let directory = std::env::temp_dir().join(format!("hyperslab-select-{}", std::process::id()));
+/// let comm = Comm::threads(1).remove(0);
+/// let store = Store::open(&comm, &directory, Mode::Write, OpenOptions::default())?;
+/// let all = Distribution::replicated(&[4], 1)?;
+/// store.write_values("rho", &[0.5, 2.0, 1.0, 4.0], &all, &WriteOptions::default())?;
+/// let dense = Selection::new("rho > 0.9 and i0 != skipped", ["rho"]);
+/// let dense = dense.with("skipped", hyperslab::Scalar::weak_integer(2)).with_positions();
+/// let found = store.select(&dense.shared(ResultShare::Owner("i0 // 4".into())))?;
+/// assert_eq!((found.len(), found.report().matches), (2, 2));
+/// assert_eq!(found.values(0), [2.0_f64, 4.0].map(f64::to_ne_bytes).concat());
+/// assert_eq!(found.values(1), [1_u64, 3].map(u64::to_ne_bytes).concat());
+/// # std::fs::remove_dir_all(directory).unwrap();
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// For which elements: those where this expression holds.

@@ -4,6 +4,9 @@
 use hyperslab_layout::mesh::{unravel, volume};
 use std::ops::Range;
 
+/// Most units that are read at a time: what is noted of each takes memory, too.
+const UNITS_AT_ONCE_MAX: u64 = 1 << 12;
+
 /// The units of a grid, numbered in row-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct SelectGrid {
@@ -71,6 +74,11 @@ impl SelectGrid {
     /// Most elements of a unit.
     pub(crate) fn elements_max(&self) -> u64 {
         volume(&self.unit).unwrap_or(u64::MAX)
+    }
+
+    /// How many units are read at a time, where so many elements may be in memory.
+    pub(crate) fn at_once(&self, elements: u64) -> u64 {
+        (elements / self.elements_max().max(1)).clamp(1, UNITS_AT_ONCE_MAX)
     }
 
     /// The units of a rank, of so many: as many as the others have, one behind the other.

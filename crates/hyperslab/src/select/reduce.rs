@@ -344,7 +344,7 @@ impl<'a> Reducer<'a> {
                 Fault::new(FaultKind::Invalid, text).hint("each chunk is looked at as one, up to 2^18 elements")
             );
         }
-        let at_once = (reducing.memory_bytes / needed.max(1)).max(1);
+        let at_once = grid.at_once(reducing.memory_bytes / source.element_bytes().max(1));
         let bins = if let Reduction::Histogram(edges) = &reducing.reduction { edges.len() - 1 } else { 0 };
         Ok(Reducer {
             source,
