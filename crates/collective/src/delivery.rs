@@ -48,7 +48,7 @@ impl Delivery {
         Delivery { what: what.into(), question, packets, stage: DeliveryStage::New, received, own, sent }
     }
 
-    /// Goes on; gives what is for this rank once it is over. A failure is the same on all ranks.
+    /// Continues; gives what is for this rank once it is over. A failure is the same on all ranks.
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Packets, Fault>> {
         let nothing = &mut || Ok(Vec::new());
         loop {
@@ -123,7 +123,7 @@ impl Delivery {
 
     /// Makes room for what others have for this rank, and moves all.
     fn walk(&mut self, world: &mut dyn World, party: &mut Party, telling: Telling) -> Result<DeliveryStage, Fault> {
-        let heard = telling.heard(party).map_err(|fault| party.abandon(world, fault))?;
+        let all = telling.heard(party).map_err(|fault| party.abandon(world, fault))?;
         let mut users: Vec<Exposed> = self.sent.iter().map(|(_, exposed)| exposed.clone()).collect();
         let parcel = |(number, (peer, exposed)): (usize, &(u32, Exposed))| {
             let (sent, bytes) = (number as u32, exposed.memory.bytes());
@@ -131,7 +131,7 @@ impl Delivery {
         };
         let sent: Vec<Parcel> = self.sent.iter().enumerate().map(parcel).collect();
         let mut received = Vec::new();
-        for (peer, told) in heard {
+        for (peer, told) in all {
             for (_, exposed, region) in told {
                 let bytes = region.dims.first().map_or(0, IndexSet::len);
                 // What others send cannot be refused any more: they wait until it has been taken.

@@ -1,6 +1,6 @@
 //! Sums, means, least and greatest values, counts and histograms of the elements for which an expression holds.
 //!
-//! Each chunk gives one part, whoever looks at it, and the parts of all chunks are put together by one tree in the order of the
+//! Each chunk gives one part, on any rank, and the parts of all chunks are put together by one tree in the order of the
 //! chunks. So the result is the same for any number of ranks and any budget, also where it is rounded.
 
 use super::asked::{SELECT_BYTES, SelectReport, opened};

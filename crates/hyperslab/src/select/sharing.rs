@@ -217,7 +217,7 @@ pub(crate) fn evenly(
     let held = held.map(gathered);
     let mine = held.as_ref().map(|held| said(grid, held)).map_err(Clone::clone);
     let told = concluded(comm, what, mine, |all| bounds(grid, all, comm.size()).ok_or_else(|| not_understood(what)))?;
-    let (total, rounds, bounds) = heard(&told).ok_or_else(|| not_understood(what))?;
+    let (total, rounds, bounds) = decoded(&told).ok_or_else(|| not_understood(what))?;
     let mut arrived = Vec::new();
     let mut held = held.unwrap_or_default().into_iter();
     // In the whole file, what a rank has found lies in one stretch.
@@ -309,7 +309,7 @@ fn bounds(grid: &SelectGrid, all: Packets, ranks: u32) -> Option<Vec<u8>> {
     Some(told.0)
 }
 
-fn heard(told: &[u8]) -> Option<(u64, u64, Vec<Bound>)> {
+fn decoded(told: &[u8]) -> Option<(u64, u64, Vec<Bound>)> {
     let mut reader = Reader::new(told);
     let (total, rounds) = (reader.number()?, reader.number()?);
     let mut bounds = Vec::new();
