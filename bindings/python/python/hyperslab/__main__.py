@@ -119,18 +119,12 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_verbs(verbs: Any) -> None:
     """Those that have modules of their own, which are loaded only here."""
-    _add_others(verbs)
-    return top
-
-
-def _add_others(verbs: Any) -> None:
-    """Add the verbs that have files of their own."""
     from hyperslab import (
         _calibrate,
         _clean_command,
         _completion,
-        _doctor_command,
         _convert_command,
+        _doctor_command,
         _inspect_command,
         _plan_command,
         _simulate_command,
