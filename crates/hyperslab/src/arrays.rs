@@ -107,6 +107,8 @@ trait Arrays for [Store File] {
     fn has(&self, name: &str) -> Result<bool, Error>;
     /// Whether this rank can say by itself what an array is; if not, it can after the first collective call on it. Local.
     fn can_look_at(&self, name: &str) -> bool;
+    /// Whether one client of a shared file system handles storage for all ranks. Local.
+    fn goes_by_one_client(&self) -> bool;
     /// Names of the groups in it. Local.
     ///
     /// # Errors

@@ -96,6 +96,11 @@ impl Spot {
         Ok(Spot::new(self.directory.clone(), name(&self.last.to_string_lossy()).as_ref()))
     }
 
+    /// Whether its directory has been removed.
+    pub(crate) fn is_nowhere(&self) -> bool {
+        rustix::fs::fstat(&self.directory).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
     /// A name in the same directory, or that itself.
     pub(crate) fn sibling(&self, name: &OsStr) -> Spot {
         Spot::new(self.directory.clone(), name)
@@ -254,39 +259,14 @@ impl Spot {
         Ok(rustix::fs::renameat(&self.directory, &self.last, &to.directory, &to.last)?)
     }
 
-    /// Renames to a name that is not there; returns whether it was not.
-    pub(crate) fn rename_new(&self, to: &Spot) -> io::Result<bool> {
-        match self.rename_with(to, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(true),
-            Err(Errno::EXIST) => Ok(false),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename_new_by_link(to),
-            Err(error) => Err(error.into()),
-        }
+    /// Gives a file one more name, if that is free.
+    pub(crate) fn link_to(&self, to: &Spot) -> Result<(), Errno> {
+        rustix::fs::linkat(&self.directory, &self.last, &to.directory, &to.last, AtFlags::empty())
     }
 
-    /// The same on file systems without that flag. A directory with something in it is never replaced by a rename.
-    fn rename_new_by_link(&self, to: &Spot) -> io::Result<bool> {
-        let stat = self.stat()?;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            if to.stat().is_ok() {
-                return Ok(false);
-            }
-            return match rustix::fs::renameat(&self.directory, &self.last, &to.directory, &to.last) {
-                Ok(()) => Ok(true),
-                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(false),
-                Err(error) => Err(error.into()),
-            };
-        }
-        match rustix::fs::linkat(&self.directory, &self.last, &to.directory, &to.last, AtFlags::empty()) {
-            Ok(()) => self.unlink().map(|()| true),
-            Err(Errno::EXIST) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Gives a file one more name; returns whether that is free, and the file system can.
+    /// The same; returns whether that is free, and the file system can.
     pub(crate) fn link(&self, to: &Spot) -> io::Result<bool> {
-        match rustix::fs::linkat(&self.directory, &self.last, &to.directory, &to.last, AtFlags::empty()) {
+        match self.link_to(to) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST | Errno::PERM | Errno::MLINK | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
             Err(error) => Err(error.into()),
@@ -302,7 +282,7 @@ impl Spot {
         }
     }
 
-    fn rename_with(&self, to: &Spot, flags: RenameFlags) -> Result<(), Errno> {
+    pub(crate) fn rename_with(&self, to: &Spot, flags: RenameFlags) -> Result<(), Errno> {
         rustix::fs::renameat_with(&self.directory, &self.last, &to.directory, &to.last, flags)
     }
 

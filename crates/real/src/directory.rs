@@ -10,7 +10,7 @@ use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, close, file_bytes_max, posix_fa
 use crate::likeness::Likeness;
 use crate::regular::{is_missing, leads_to};
 use crate::trust::Data;
-use crate::{clients, extents, here, mounts, progress, regular, resting, stale};
+use crate::{clients, extents, guard, here, mounts, progress, regular, resting, stale};
 use hyperslab_world::{
     Change, Claim, Extent, Fault, FaultKind, FileSeen, Hold, Locked, Locks, Mount, Names, OpenedFile, Process, Then,
 };
@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -292,13 +293,16 @@ impl Names for Directory {
         clients::mount(&self.path)
     }
 
+    fn await_others(&self, name: &str) -> bool {
+        self.mount().map(|_| stale::pause(&self.path(name))).is_some()
+    }
+
     fn locks(&self, name: &str) -> Locks {
         progress::note();
         locks::locks(&self.path(name))
     }
 
     fn hold(&self, name: &str) -> Result<Hold, Fault> {
-        use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
         progress::note();
         let path = self.path(name);
         // Who may not read it may hold it, and nobody waits for a pipe.
@@ -318,7 +322,6 @@ impl Names for Directory {
     }
 
     fn identity(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
-        use std::os::unix::fs::MetadataExt;
         progress::note();
         let path = self.path(name);
         match stale::by_name(&path, || fs::metadata(&path)) {
@@ -330,7 +333,6 @@ impl Names for Directory {
 
     /// A number of an inode comes again, but not with the time at which it was made.
     fn version(&self, name: &str) -> Result<String, Fault> {
-        use std::os::unix::fs::MetadataExt;
         progress::note();
         let path = self.path(name);
         let found = fs::metadata(&path).map_err(|error| posix_fault("looking at", &path, &error))?;
@@ -462,7 +464,7 @@ impl Names for Directory {
     }
 
     fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault> {
-        self.doing("publishing", to, |to| self.spot(from)?.rename_new(&to))
+        self.doing("publishing", to, |to| guard::rename_new(&self.spot(from)?, &to))
     }
 
     fn has_links(&self) -> bool {

@@ -19,7 +19,7 @@
 //! system knows of users; `likeness.rs`, `acl.rs`:
 //! what is replaced keeps its permissions); `desk.rs` is
 //! the thread that works with names, `hands.rs` those that code chunks on idle cores, `progress.rs` shows that it comes forward, `here.rs` says which process this is, `code.rs` has this library's code mapped,
-//! `mounts.rs` whether a path leads to a disk of this host, `clients.rs` what other nodes see of a file system, `stale.rs` uses names that are not what this client thinks; `extents.rs` is places on the device; `calibration.rs` and
+//! `mounts.rs` whether a path leads to a disk of this host, `clients.rs` what other nodes see of a file system, `stale.rs` uses names that are not what this client thinks, `guard.rs` lets one at a time give a name; `extents.rs` is places on the device; `calibration.rs` and
 //! `calibration/` time copies, files and names, and say which machine this is; `stripes.rs` says where the bytes of
 //! striped objects lie, `stripes/name.rs` what such objects are called, `striped.rs` is names of them; `stores.rs`
 //! chooses the store of a request by the name of its object.
@@ -37,6 +37,7 @@ mod doing;
 mod extents;
 #[cfg(test)]
 mod forked;
+mod guard;
 mod hands;
 mod here;
 mod likeness;

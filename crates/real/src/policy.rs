@@ -6,3 +6,10 @@ use std::time::Duration;
 pub(crate) const VISIBLE_NS: u64 = 90_000_000_000;
 /// The first and the longest pause between two tries.
 pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+
+/// Another client of a shared file system may know for so long that a small file is there which is not.
+pub(crate) const REPLACED_WAIT: Duration = Duration::from_millis(1500);
+/// Whoever gives a name to a file is waited for so long.
+pub(crate) const GUARD_WAIT: Duration = Duration::from_secs(5);
+/// A guard that nobody has locked for so long is of a dead owner.
+pub(crate) const GUARD_DEAD: Duration = Duration::from_secs(1);

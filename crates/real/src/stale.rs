@@ -26,6 +26,15 @@ pub(crate) fn by_name<T>(path: &Path, mut run: impl FnMut() -> io::Result<T>) ->
     }
 }
 
+/// Waits a moment, and has the client look at a name again.
+pub(crate) fn pause(path: &Path) {
+    progress::note();
+    std::thread::sleep(PAUSES.1);
+    if let Some(Ok(names)) = path.parent().map(std::fs::read_dir) {
+        names.for_each(drop);
+    }
+}
+
 fn is_stale(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESTALE)
 }

@@ -276,6 +276,12 @@ pub trait Names: Send + Sync {
     fn mount(&self) -> Option<Mount> {
         None
     }
+    /// Waits a moment for what another client may have changed of a name, and lets this client look at it again; says whether that can
+    /// help: not where all clients see the same.
+    fn await_others(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
     /// What a free lock on a file in this directory would say of its owner.
     fn locks(&self, name: &str) -> Locks;
     /// Keeps what has this name, which links may lead to, from being forgotten.

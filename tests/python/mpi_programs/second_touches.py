@@ -290,6 +290,19 @@ def requests(file: File, turn: int) -> None:
     file.check(a=field(turn))
 
 
+def selected(file: File, turn: int) -> None:
+    """Elements are selected and summed of what has just been changed."""
+    if turn == 1:
+        file.make(a=field(0))
+        file.check(a=field(0))
+    with file.open("r+") as group:
+        group.write("a", part(field(turn), rows(SHAPE)), rows(SHAPE), section=...)
+        found = group.select(f"a > {1000 * turn + 100}", columns=["a"])
+        mine = np.concatenate(comm.allgather(np.asarray(found["a"])))
+        compare("selected", mine, field(turn)[field(turn) > 1000 * turn + 100])
+        compare("summed", group.reduce("sum", "a"), field(turn).sum())
+
+
 def beside(file: File, turn: int) -> None:
     """A reader that stays open while a writer changes an array, and looks again."""
     if turn == 1:
@@ -326,7 +339,7 @@ def raw(file: File, turn: int) -> None:
 
 
 ALL: tuple[Callable[[File, int], None], ...] = (
-    over, section, append, attributes, overwrite, again, more, steps, resized, renamed, requests, beside,
+    over, section, append, attributes, overwrite, again, more, steps, resized, renamed, requests, selected, beside,
 )  # fmt: skip
 #: What a format does not have.
 WITHOUT = {

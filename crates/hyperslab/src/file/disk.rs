@@ -1,6 +1,6 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
-use super::policy::{LOOKS_MAX, NPY_HEADER_MAX};
+use super::policy::{EARLY_LOOKS_MAX, LOOKS_MAX, NPY_HEADER_MAX};
 use super::twice::Making;
 use crate::error::format_fault;
 use crate::mode::Mode;
@@ -172,13 +172,28 @@ pub(super) fn open_file(
         let actual = directory.length(&name).ok_or_else(missing)?;
         look(&*directory, &name, actual)
     };
-    for _ in 0..LOOKS_MAX {
-        let held = directory.hold(&name).map_err(|_| missing())?;
+    let held = || directory.hold(&name).map_err(|_| missing());
+    let (held, (header, proofs)) = seen_at_rest(&*directory, &home, held, seen)?;
+    Ok(FoundFile { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found })
+}
+
+/// What is seen of a file that nobody replaces meanwhile, which is held.
+fn seen_at_rest(
+    directory: &dyn Names,
+    home: &Home,
+    hold: impl Fn() -> Result<Hold, Fault>,
+    seen: impl Fn() -> Result<SeenFile, Fault>,
+) -> Result<(Hold, SeenFile), Fault> {
+    for looks in 0..LOOKS_MAX {
+        let held = hold()?;
         let seen = seen();
+        let is_early = seen.as_ref().is_err_and(|fault| fault.kind == FaultKind::Corrupt) && looks < EARLY_LOOKS_MAX;
+        if is_early && directory.await_others(&home.base) {
+            continue;
+        }
         // Of a file that was replaced meanwhile, some of what was seen may be the other's.
-        if directory.identity(&name)? == Some(held.identity) {
-            let (header, proofs) = seen?;
-            return Ok(FoundFile { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found });
+        if directory.identity(&home.base)? == Some(held.identity) {
+            return Ok((held, seen?));
         }
     }
     let text =

@@ -33,6 +33,11 @@ impl File {
         true
     }
 
+    /// Whether one client of a shared file system handles storage for all ranks. Local.
+    pub fn goes_by_one_client(&self) -> bool {
+        self.mounts.are_apart()
+    }
+
     fn shown_number(&self, inside: &Contained, name: &str) -> Option<usize> {
         let settled = self.comm.line().settled();
         inside.form.numbers_of(&self.paths(&[name]))[0].filter(|&number| self.shows(inside, number, settled))

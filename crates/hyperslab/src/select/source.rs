@@ -165,7 +165,8 @@ impl<'a> SelectSource<'a> {
         }
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let mut options = ReadOptions::default().holding(holding).into(into);
-        options.strategy = Strategy::named(OWN, &Strategy::ALL);
+        // Where one client handles storage for all, ranks have what they read from its node.
+        options.strategy = Strategy::named(OWN, &Strategy::ALL).filter(|_| !self.on.goes_by_one_client());
         let (read, report) = self.on.read(&names, options)?;
         let mut read = read.into_iter().map(|array| array.memory.into_vec());
         let each = self.infos.iter().map(|_| read.by_ref().take(units.len()).collect()).collect();

@@ -105,6 +105,11 @@ impl Store {
         }
     }
 
+    /// Whether one client of a shared file system handles storage for all ranks. Local.
+    pub fn goes_by_one_client(&self) -> bool {
+        self.mounts.are_apart()
+    }
+
     /// Whether this rank can say what an array is, or that it is not there: not where it was not told, and may not look. Local.
     pub fn can_look_at(&self, name: &str) -> bool {
         let known = || self.told.nodes().contains_key(&place(&self.base(), name)) || self.is_listed_away(name);

@@ -5,6 +5,7 @@ use crate::below::{Spot, identity};
 use crate::clients;
 use crate::doing::{close, posix_fault};
 use crate::mounts::file_system;
+use crate::policy::REPLACED_WAIT;
 use crate::posix::at_hand;
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, NOTE_BYTES_MAX, Then};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
@@ -295,34 +296,48 @@ pub(super) fn is_shared(spot: &Spot) -> io::Result<bool> {
 pub(super) fn edit(spot: &Spot, record: &Record, change: Change, then: Then) -> Result<(), Fault> {
     let (path, failed) = (record.path, |error: io::Error| record.failed("changing", &error));
     let until = Instant::now() + EDIT_WAIT;
-    loop {
-        let file = spot.open_shared(|| record.like(spot)).map_err(failed)?;
-        file.metadata().and_then(|held| record.check(&held)).map_err(failed)?;
+    let mut attempt = || -> io::Result<Option<File>> {
+        let file = spot.open_shared(|| record.like(spot))?;
+        record.check(&file.metadata()?)?;
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(LOCK_PAUSE);
-                continue;
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let held = file.metadata()?;
+        if !is_there(spot, &held) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let before = note_of(&file, held.len())?;
+        let after = change(lines(&before).flat_map(|line| [line, b"\n"].concat()).collect());
+        match lines(&after).next().is_none() {
+            true => remove_unless_added(spot, &file, &before)?,
+            false => put(spot, &file, &before, &after)?,
+        }
+        Ok(Some(file))
+    };
+    loop {
+        match attempt() {
+            Ok(Some(file)) => {
+                then()?;
+                return close(file).map_err(failed);
             }
-            Err(TryLockError::WouldBlock) => {
+            Ok(None) if Instant::now() > until => {
                 let text = format!("another process keeps '{}' locked for {EDIT_WAIT:?}", path.display());
                 return Err(Fault::new(FaultKind::Timeout, text)
                     .hint("a process that begins or ends writing there has stopped, or waits for its disk: lslocks"));
             }
-            Ok(()) | Err(TryLockError::Error(_)) => {}
+            // Somebody else has removed or replaced it meanwhile, perhaps by another client of a shared file system.
+            Err(error) if !was_replaced(&error) || spot.is_nowhere() || Instant::now() > until + REPLACED_WAIT => {
+                return Err(failed(error));
+            }
+            Ok(None) | Err(_) => std::thread::sleep(LOCK_PAUSE),
         }
-        let held = file.metadata().map_err(failed)?;
-        if !is_there(spot, &held) {
-            continue;
-        }
-        let before = note_of(&file, held.len()).map_err(failed)?;
-        let after = change(lines(&before).flat_map(|line| [line, b"\n"].concat()).collect());
-        let changed = match lines(&after).next().is_none() {
-            true => remove_unless_added(spot, &file, &before),
-            false => put(spot, &file, &before, &after),
-        };
-        changed.map_err(failed).and_then(|()| then())?;
-        return close(file).map_err(failed);
     }
+}
+
+/// Whether what was open, or had the name, is something else by now.
+fn was_replaced(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESTALE)
 }
 
 /// What a free lock in a directory says of its owner, as far as the mount tells.

@@ -136,6 +136,10 @@ impl Names for FailingNames {
         self.inner.mount()
     }
 
+    fn await_others(&self, name: &str) -> bool {
+        self.inner.await_others(name)
+    }
+
     fn locks(&self, name: &str) -> Locks {
         self.inner.locks(name)
     }
