@@ -39,11 +39,12 @@ endif
 
 .NOTPARALLEL:
 .PHONY: help setup install wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests c-library test-rust types \
-    test-python test-beside test-alone test-openmpi fuzz reproduce bench regret loom asan clean
+    test-python test-beside test-alone test-openmpi test-cluster test-cluster-long fuzz reproduce bench regret loom asan clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
 	@echo 'make install    libhyperslab, its header and the source of its Fortran module, below PREFIX=/usr/local'
+	@echo 'make test-cluster  file systems that several clients share, as root where they are installed'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
 	@echo 'make flash-trace  its checkpoints by traces: pages and pictures'
@@ -202,6 +203,16 @@ test-beside: setup
 
 test-alone: setup
 	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider --durations=25 -m 'alone and not long'
+
+# File systems that several clients share, as root where they are installed (Debian: glusterfs-server, glusterfs-client, moosefs-master,
+# moosefs-chunkserver, moosefs-client); what cannot be started is skipped, and says why.
+test-cluster: setup
+	@$(LIMITED) 10m $(BIN)/python -m pytest -p no:cacheprovider --durations=25 -m 'not long' $(OF_CLUSTER)
+
+test-cluster-long: setup
+	@$(LIMITED) 60m $(BIN)/python -m pytest -p no:cacheprovider --durations=25 $(OF_CLUSTER)
+
+OF_CLUSTER := tests/python/test_cluster.py tests/python/test_clients.py tests/python/test_doctor.py
 
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
 test-long: lint types c-library $(VENV_OPENMPI)/.package-$(PROFILE) $(BROWSER)
