@@ -2,7 +2,7 @@
 //!
 //! On file systems that are not coherent, what one client did is seen by another one late, and sometimes old data are read without
 //! an error. So everything that a program does there goes by one client, that of rank 0: rank 0 finds and tells what
-//! is there, and ranks on his node handle storage for all (Panda's servers as a necessity). Whoever reads by himself may do so where this
+//! is there, and ranks on his node handle storage for all (Panda's servers as a necessity). A rank may read by itself where this
 //! program has written nothing, as old as the file system shows it.
 //!
 //! Whether ranks have one client is found by the opening, in one more agreement, and only where the place is not coherent: each

@@ -2,7 +2,7 @@
 //!
 //! Without `RENAME_NOREPLACE` a file gets a new name by a link. On some shared file systems two clients that link to one name at the same
 //! time both succeed (GlusterFS: 6 of 1,000 tries), and each sees its own. Making a file that is not there is exclusive on all. So
-//! whoever makes the guard beside the name goes first, and the others wait.
+//! the program that makes the guard beside the name goes first, and the others wait.
 
 use crate::below::Spot;
 use crate::policy::{GUARD_DEAD, GUARD_WAIT, PAUSES};
@@ -53,7 +53,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Waits until nobody else gives something this name.
+    /// Waits until no other program gives something this name.
     pub(crate) fn of(name: &Spot) -> io::Result<Guard> {
         let spot = name.beside(|base| format!(".{base}.hyperslab-naming"))?;
         let (began, mut watched) = (Instant::now(), None::<(u64, Instant)>);

@@ -9,7 +9,7 @@ pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Durat
 
 /// Another client of a shared file system may know for so long that a small file is there which is not.
 pub(crate) const REPLACED_WAIT: Duration = Duration::from_millis(1500);
-/// Whoever gives a name to a file is waited for so long.
+/// How long a program is waited for that gives a name to a file.
 pub(crate) const GUARD_WAIT: Duration = Duration::from_secs(5);
-/// A guard that nobody has locked for so long is of a dead owner.
+/// A guard that has been unlocked for so long belongs to a dead owner.
 pub(crate) const GUARD_DEAD: Duration = Duration::from_secs(1);

@@ -25,7 +25,7 @@ __all__ = ["Alone", "Examination", "Ranks", "examine"]
 
 #: How often each thing is tried that another client may see late.
 TRIES = 3
-#: Nobody waits longer than this for another client to see something; NFS keeps attributes for up to 60 s [s].
+#: Another client is given so long to see something; NFS keeps attributes for up to 60 s [s].
 SEEN_LIMIT = 70.0
 #: A step that takes longer is taken for one that hangs [s].
 STEP_LIMIT = 120.0
@@ -434,7 +434,7 @@ def _judge(seen: Examination) -> None:
         )
     if taken != "coherent" and seen.mounts > 1:
         seen.notes.append(
-            "the client of rank 0 moves all data there, so that nobody reads what is old: at one node's rate"
+            "the client of rank 0 moves all data there, so that no rank reads what is old: at one node's rate"
         )
     if seen.mounts == 1 and len(seen.hosts) == 1:
         seen.notes.append(

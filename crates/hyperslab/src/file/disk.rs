@@ -177,7 +177,7 @@ pub(super) fn open_file(
     Ok(FoundFile { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found })
 }
 
-/// What is seen of a file that nobody replaces meanwhile, which is held.
+/// What is seen of a file, which is held and stays the same while it is looked at.
 fn seen_at_rest(
     directory: &dyn Names,
     home: &Home,

@@ -51,7 +51,7 @@ fn found(names: &dyn Names, places: &[String]) -> Result<Vec<(String, Vec<u8>)>,
         let group = if at.is_empty() { String::new() } else { format!("{at}/") };
         for (name, _) in nodes_of(names, &group)?.into_iter().take(KINDS_MAX) {
             let inside = place(&group, &name);
-            // What is wrong with one node is said by whoever looks at it.
+            // What is wrong with one node is an error of the call that looks at it.
             if let Ok(Some(node)) = read_node(names, &inside) {
                 found.push((inside, node.metadata));
             }
@@ -98,7 +98,7 @@ impl Store {
         }
     }
 
-    /// Keeps what rank 0 told of an array besides.
+    /// Keeps what rank 0 told of an array in some other call.
     pub(super) fn was_told(&self, name: &str, metadata: &[u8]) {
         if self.mounts.are_apart() {
             self.told.keep(place(&self.base(), name), metadata);

@@ -326,7 +326,7 @@ pub(super) fn edit(spot: &Spot, record: &Record, change: Change, then: Then) -> 
                 return Err(Fault::new(FaultKind::Timeout, text)
                     .hint("a process that begins or ends writing there has stopped, or waits for its disk: lslocks"));
             }
-            // Somebody else has removed or replaced it meanwhile, perhaps by another client of a shared file system.
+            // It was removed or replaced, perhaps by another client of a shared file system.
             Err(error) if !was_replaced(&error) || spot.is_nowhere() || Instant::now() > until + REPLACED_WAIT => {
                 return Err(failed(error));
             }
