@@ -188,7 +188,7 @@ def a_local_part_has_the_wrong_shape(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", array, spread(comm))
 
 
-@case("InvalidError", "rank 1", "object", "cannot be stored")
+@case("InvalidError", "rank 1", "texts of 'a' are expected, found")
 def a_part_holds_objects(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm).astype("O" if comm.rank == ODD else "f8"), spread(comm))
 

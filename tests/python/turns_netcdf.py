@@ -27,7 +27,7 @@ class NetcdfGame(Drawing, Game):
     """One file of netCDF."""
 
     REFUSALS: ClassVar[dict[str, str]] = {
-        "text of variable length": "elements of type object cannot be stored",
+        "text of variable length": "has texts of variable length, which are not written so",
         "late allocation": "has no place in the file",
         "coordinates of several dimensions": "one dimension for a variable that is called like a dimension",
         "names of netCDF-4": "in a netCDF-4 file that exists is not supported",

@@ -42,7 +42,7 @@ class ZarrGame(Drawing, Game):
     REFUSALS: ClassVar[dict[str, str]] = {
         "version 2": "is a store of Zarr v2, which can only be read",
         "codecs that are only read": "cannot be written|is only read",
-        "text of variable length": "elements of type object cannot be stored|has texts of variable length",
+        "text of variable length": "begins or ends within a chunk of texts|has texts of variable length",
     }
     KINDS = (
         *("new", "new", "new", "group", "write", "write", "write", "append", "append", "resize"),

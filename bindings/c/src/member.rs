@@ -78,8 +78,8 @@ impl CMember {
         }
         let (message, hint) = (failure.said(ErrorField::Message), failure.said(ErrorField::Hint));
         let shown = if hint.is_empty() { message.clone() } else { format!("{message}\n  hint: {hint}") };
-        // A program may have closed its error output.
-        let _ = writeln!(std::io::stderr(), "hyperslab: rank {rank} of {size}: {shown}");
+        // By one call, since other ranks print, too; and a program may have closed its error output.
+        let _ = std::io::stderr().write_all(format!("hyperslab: rank {rank} of {size}: {shown}\n").as_bytes());
         if whose == FailureOf::Own {
             self.comm.end_with_error(&message);
         }
