@@ -49,7 +49,7 @@ class Hdf5Game(Drawing, Game):
         "soft link": "expected a hard link .*, found a soft link",
         "compact": "lies in the header of its dataset",
         "late allocation": "has no place in the file",
-        "text of variable length": "has texts of variable length, which are not written so|texts of .* are expected, found",
+        "text of variable length": "has texts of variable length, which are not|texts of .* are expected, found",
     }
 
     @property
