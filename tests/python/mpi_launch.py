@@ -29,6 +29,22 @@ TIMEOUT_SECONDS = 120.0
 OUTLIVE = ("sh", "-c", 'trap "" USR1; "$@"; sleep 600', "rank")
 
 
+#: A launch in a namespace that may mount.
+MOUNTING = ("unshare", "--map-root-user", "--mount")
+
+
+def check_can_mount(directory: Path) -> None:
+    """Skip a test where no file system can be mounted in a user namespace."""
+    try:
+        tried = subprocess.run(
+            [*MOUNTING, "sh", "-c", 'mount -t tmpfs own "$0"', str(directory)], capture_output=True, timeout=60
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare (util-linux)")
+    if tried.returncode != 0:
+        pytest.skip(f"no file system can be mounted in a user namespace here: {tried.stderr.decode().strip()}")
+
+
 def mpiexec() -> str:
     """Return the launcher of this Python's MPI; without any, the test is skipped."""
     sibling = Path(sys.executable).parent / "mpiexec"

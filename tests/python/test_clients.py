@@ -9,31 +9,20 @@ real shared file systems.
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from mpi_launch import run_ranks
+from mpi_launch import MOUNTING, check_can_mount, run_ranks
 
 pytestmark = pytest.mark.mpi
-
-#: A launch in a namespace that may mount.
-MOUNTING = ("unshare", "--map-root-user", "--mount")
 
 
 @pytest.fixture(scope="module")
 def mounting(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     """Where file systems can be mounted for one program."""
     directory = tmp_path_factory.mktemp("own")
-    try:
-        tried = subprocess.run(
-            [*MOUNTING, "sh", "-c", 'mount -t tmpfs own "$0"', str(directory)], capture_output=True, timeout=60
-        )
-    except FileNotFoundError:
-        pytest.skip("there is no unshare (util-linux)")
-    if tried.returncode != 0:
-        pytest.skip(f"no file system can be mounted in a user namespace here: {tried.stderr.decode().strip()}")
+    check_can_mount(directory)
     return MOUNTING
 
 

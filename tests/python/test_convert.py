@@ -151,3 +151,17 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "hyperslab:" in capsys.readouterr().err
     assert main([*given, "--overwrite", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["arrays"] == ["rho", "level"]
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5"])
+def test_what_is_copied_is_not_replaced_by_its_copy(suffix: str, tmp_path: Path) -> None:
+    path, link = tmp_path / f"run{suffix}", tmp_path / f"link{suffix}"
+    with hs.open(path, "w") as made:
+        made.create_group("inner").write("rho", np.arange(6.0))
+    link.symlink_to(path)
+    targets = [path, link, *([path / "inner", path / "copy.zarr"] if suffix == ".zarr" else [])]
+    for target in targets:
+        with pytest.raises(hs.InvalidError, match="one is the other, or lies in it"):
+            hs.convert(path, target, "w")
+    with hs.open(path) as there:
+        np.testing.assert_array_equal(there["inner/rho"][...], np.arange(6.0))

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from mpi_launch import environment, mpiexec
+from mpi_launch import MOUNTING, check_can_mount, environment, mpiexec
 
-MOUNTING = ("unshare", "--map-root-user", "--mount")
 DOCTOR = (sys.executable, "-m", "hyperslab", "doctor", "--json")
 
 
@@ -59,12 +58,7 @@ def test_ranks_on_one_client(tmp_path: Path) -> None:
 def test_ranks_that_do_not_see_the_same_directory(tmp_path: Path) -> None:
     own = 'test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 || mount -t tmpfs own "$0"; exec "$@"'
     ranks = ("unshare", "--mount", "sh", "-c", own, str(tmp_path), *DOCTOR, str(tmp_path))
-    try:
-        tried = subprocess.run([*MOUNTING, "mount", "-t", "tmpfs", "own", "/mnt"], capture_output=True, timeout=60)
-    except FileNotFoundError:
-        pytest.skip("there is no unshare (util-linux)")
-    if tried.returncode != 0:
-        pytest.skip(f"no file system can be mounted in a user namespace here: {tried.stderr.decode().strip()}")
+    check_can_mount(tmp_path)
     status, found = doctor(*MOUNTING, mpiexec(), "-n", "3", *ranks)
     assert status == 1
     assert found["risks"] == ["ranks [1, 2] do not see what rank 0 makes there: give a path that all nodes mount"]

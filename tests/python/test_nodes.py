@@ -7,7 +7,6 @@ names and data in clients of NFS, Lustre and their like do; `nodes` says what no
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 import zarr
 
-from mpi_launch import printed, run_ranks, running
+from mpi_launch import MOUNTING, check_can_mount, printed, run_ranks, running
 from mpi_programs.cut_off import ARRIVAL_SECONDS, PROGRESS_SECONDS, STORAGE_SECONDS
 from nodes import nodes
 from unshared_cases import CASES
@@ -28,8 +27,6 @@ pytestmark = pytest.mark.mpi
 SEED = 20261123
 #: Nodes, ranks and transfers.
 SPREADS = {2: (4, 20), 3: (5, 20)}
-#: A launch in a namespace that may mount.
-MOUNTING = ("unshare", "--map-root-user", "--mount")
 #: What may pass between a limit and the error, on a machine that has other things to do, too [s].
 SLACK_SECONDS = 8.0
 Outcomes = dict[str, list[dict[str, Any]]]
@@ -66,14 +63,7 @@ def outcomes(ranks: int, report: Path, output: str) -> Outcomes:
 def on_one_node(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Four ranks, of which two see file systems of their own at a path."""
     directory, report = tmp_path_factory.mktemp("own"), tmp_path_factory.mktemp("report")
-    try:
-        tried = subprocess.run(
-            [*MOUNTING, "sh", "-c", 'mount -t tmpfs own "$0"', str(directory)], capture_output=True, timeout=60
-        )
-    except FileNotFoundError:
-        pytest.skip("there is no unshare (util-linux)")
-    if tried.returncode != 0:
-        pytest.skip(f"no file system can be mounted in a user namespace here: {tried.stderr.decode().strip()}")
+    check_can_mount(directory)
     output = run_ranks(4, "unshared", directory, report, 2, 3, inside=MOUNTING)
     return outcomes(4, report, output)
 

@@ -257,8 +257,8 @@ def test_elements_of_hdf5_that_no_rank_writes_are_empty(fmt: str, tmp_path: Path
             file.write("a", parts, hs.Boxes(whole.shape, boxes), dtype=str, dimension_names=["t", "x"], chunks=(2, 2))
             file.create_array("none", (3,), dtype=str, dimension_names=["n"])
             empty = np.empty((0, 4), object)
-            nobody = hs.Distribution((0, 4), (comm.size, 1), ("block", "block"))
-            file.write("zero", empty, nobody, dimension_names=["e", "x"])
+            unheld = hs.Distribution((0, 4), (comm.size, 1), ("block", "block"))
+            file.write("zero", empty, unheld, dimension_names=["e", "x"])
 
     hs.threads(3, program)
     expected = np.full(whole.shape, "", object)

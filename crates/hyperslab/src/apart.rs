@@ -9,14 +9,26 @@
 //! rank compares the client that rank 0 told with its own, which the system's table of mounts tells without a question
 //! to the file system.
 
-use crate::policy::ONE_CLIENT_SERVERS;
+use crate::policy::{ONE_CLIENT_SERVERS, WRITTEN_PLACES_MAX};
 use hyperslab_plan::{Infeasible, Preference, Role};
 use hyperslab_world::{Fault, FaultKind, Mount, Names};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Places that are not coherent in which this process has opened something to write, with ranks at several clients.
 static WRITTEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn written() -> MutexGuard<'static, BTreeSet<String>> {
+    WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether this program has written to a place, to something in it, or to something that it lies in.
+fn was_written(place: &str) -> bool {
+    let lies_in =
+        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let places = written();
+    places.len() >= WRITTEN_PLACES_MAX || places.iter().any(|at| lies_in(place, at) || lies_in(at, place))
+}
 
 /// How the ranks of a communicator see something that is open.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +58,10 @@ impl RankMounts {
         (place, writes): (String, bool),
     ) -> RankMounts {
         if apart.is_some() && writes {
-            WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
+            let mut places = written();
+            if places.len() < WRITTEN_PLACES_MAX {
+                places.insert(place.clone());
+            }
         }
         RankMounts { apart: apart.map(Arc::new), alike, with_root, place: place.into() }
     }
@@ -58,8 +73,7 @@ impl RankMounts {
 
     /// Whether this rank would not see what others of the program have done.
     pub(crate) fn hide_from_here(&self) -> bool {
-        let written = || WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).contains(&*self.place);
-        self.apart.is_some() && !self.with_root && written()
+        self.apart.is_some() && !self.with_root && was_written(&self.place)
     }
 
     /// Refuses that this rank reads something by itself that the program may have changed by another client.
@@ -89,5 +103,24 @@ impl RankMounts {
         }
         let servers = wanted.servers.unwrap_or(ONE_CLIENT_SERVERS).clamp(1, self.alike.max(1));
         Ok(Preference { server_ranks: Some((0..servers).collect()), servers: None, exchange: None, ..wanted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_world::Strength;
+
+    #[test]
+    fn a_group_of_a_store_that_was_written_counts_as_written() {
+        let mount = || Some(Mount { number: 1, strength: Strength::Timeouts, kind: "fuse.sshfs".into() });
+        let opened = |place: &str, writes| RankMounts::new(mount(), 1, false, (place.to_string(), writes));
+        let before = opened("/p/run.zarr/sub", false);
+        assert!(before.check_alone("read 'a'").is_ok());
+        let writer = opened("/p/run.zarr", true);
+        assert!(writer.check_alone("read 'a'").is_err() && before.check_alone("read 'a'").is_err());
+        assert!(opened("/p", false).check_alone("read 'a'").is_err(), "what it lies in");
+        assert!(opened("/p/run.zarr2", false).check_alone("read 'a'").is_ok());
+        assert!(RankMounts::new(mount(), 1, true, ("/p/run.zarr".into(), false)).check_alone("read 'a'").is_ok());
     }
 }

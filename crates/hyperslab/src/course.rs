@@ -115,6 +115,21 @@ impl Comm {
         self.agree_by(question, begin)
     }
 
+    /// The same, where what comes of it is no result of a call of the user: a failure that waits for one of those waits on.
+    pub(crate) fn agree_aside(
+        &self,
+        question: Question,
+        work: impl FnOnce() -> Result<Vec<u8>, Fault> + Send + 'static,
+    ) -> Result<Vec<u8>, Fault> {
+        self.check_usable()?;
+        let (question, what) = (Question { stores: true, ..question.clone() }, question.what);
+        let begin: Begin = Box::new(move |_| (Box::new(work), false));
+        if let Some(driver) = self.driver() {
+            return driver.agree(question, begin);
+        }
+        self.with_member(&what, |Member { machine, party, .. }| agreed(machine, party, question, begin))
+    }
+
     /// Finds out whether all ranks see what was opened here by the mount of rank 0, which told of it. Collective, if there is one.
     pub(crate) fn compare_mounts(
         &self,

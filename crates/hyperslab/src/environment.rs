@@ -1,7 +1,7 @@
 //! The environment variables that the facade reads, all of them here, and how much memory there is. What a transfer does follows
 //! from them only through what rank 0 decides.
 //!
-//! Below the facade, `HYPERSLAB_DIRECT` (`real::neighbour`), `HYPERSLAB_MAPPED` (`real::posix::mapped`) and `HYPERSLAB_MPI_ABI`
+//! Below the facade, `HYPERSLAB_DIRECT` (`real::neighbour`), `HYPERSLAB_PLACE` (`real::clients`), `HYPERSLAB_MAPPED` (`real::posix::mapped`) and `HYPERSLAB_MPI_ABI`
 //! (`real::mpi::find`) are about the machine.
 
 use hyperslab_real::mpi::MpiWire;

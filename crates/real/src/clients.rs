@@ -5,7 +5,7 @@
 //! system that shares with other nodes and is not known counts as the weakest.
 
 use crate::here::this_process;
-use crate::mounts::{MountedSystem, file_system, is_at_hand};
+use crate::mounts::{MountedSystem, file_system, is_at_hand, is_of_this_host};
 use hyperslab_world::{Locks, Mount, Strength, fingerprint};
 use std::path::Path;
 
@@ -17,11 +17,6 @@ const COHERENT: [&str; 9] =
     ["lustre", "ceph", "fuse.ceph", "fuse.ceph-fuse", "gpfs", "ocfs2", "gfs2", "pvfs2", "wekafs"];
 /// Those whose clients see what was closed before they open it.
 const CLOSE_TO_OPEN: [&str; 7] = ["nfs", "nfs4", "cifs", "smb3", "beegfs", "afs", "fuse.juicefs"];
-/// Those that no other node sees, or the system's own.
-const OF_THIS_HOST: [&str; 16] = [
-    "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs", "overlay", "rootfs", "squashfs", "erofs",
-    "devtmpfs", "proc", "sysfs",
-];
 
 /// The mount by which this process sees a path, where not all clients see the same at once.
 pub(crate) fn mount(path: &Path) -> Option<Mount> {
@@ -67,13 +62,13 @@ pub fn place_seen(path: &Path) -> Option<PlaceSeen> {
     })
 }
 
-/// What the variable says: nothing is weaker where all is coherent.
+/// What the variable says, if anything; what is not understood is the weakest.
 fn named(said: &str) -> Option<Option<Strength>> {
     match said {
         "coherent" => Some(None),
         "close-to-open" => Some(Some(Strength::CloseToOpen)),
-        "timeouts" => Some(Some(Strength::Timeouts)),
-        _ => None,
+        "" => None,
+        _ => Some(Some(Strength::Timeouts)),
     }
 }
 
@@ -99,7 +94,7 @@ fn strength(system: &MountedSystem) -> Option<Strength> {
     let has = |wanted: &str| system.options.split(',').any(|option| option == wanted);
     let is_disk = system.source.starts_with("/dev/") && !name.starts_with("fuse.") && name != "fuse";
     match name {
-        _ if COHERENT.contains(&name) || OF_THIS_HOST.contains(&name) || is_disk => None,
+        _ if COHERENT.contains(&name) || is_of_this_host(name) || is_disk => None,
         "9p" if has("cache=none") => None,
         _ if CLOSE_TO_OPEN.contains(&name) || is_moosefs(system) => Some(Strength::CloseToOpen),
         _ => Some(Strength::Timeouts),
@@ -153,6 +148,13 @@ mod tests {
         for (name, source, options, expected) in cases {
             assert_eq!(strength(&system(name, source, options)), expected, "{name} {source}");
         }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_the_weakest() {
+        assert_eq!(named("coherent"), Some(None));
+        assert_eq!(named("closetoopen"), Some(Some(Strength::Timeouts)));
+        assert_eq!(named(""), None);
     }
 
     #[test]

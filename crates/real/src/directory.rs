@@ -177,7 +177,8 @@ impl Names for Directory {
 
     fn exists(&self, name: &str) -> bool {
         progress::note();
-        self.path(name).symlink_metadata().is_ok()
+        let path = self.path(name);
+        stale::by_name(&path, || path.symlink_metadata()).is_ok()
     }
 
     fn make(&self, name: &str) -> Result<(), Fault> {

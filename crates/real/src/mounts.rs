@@ -37,6 +37,11 @@ impl Kind {
     }
 }
 
+/// Whether no other node sees file systems of this type, or it is one of the system's own.
+pub(crate) fn is_of_this_host(name: &str) -> bool {
+    Kind::named(name) != Kind::Other
+}
+
 /// Whether a kind of file system, which may be followed by where it is mounted, is on a disk or in memory of one host.
 pub fn is_of_one_host(kind: &str) -> bool {
     kind.split(' ').next().is_some_and(|name| AT_HAND.contains(&name))
@@ -169,10 +174,16 @@ pub(crate) fn file_system(path: &Path) -> Option<Arc<MountedSystem>> {
 }
 
 fn file_system_among(mounts: &Mounts, path: &Path) -> Option<Arc<MountedSystem>> {
-    let mounted = |at: &Path| at.ancestors().find_map(|at| mounts.get(at));
+    let there = landing(mounts, path)?;
+    there.ancestors().find_map(|at| mounts.get(at)).map(|mounted| mounted.system.clone())
+}
+
+/// Where a path leads by links of file systems of this host; it ends where another one begins, which is not asked. `None` where links
+/// lead in a circle, or nothing is known.
+fn landing(mounts: &Mounts, path: &Path) -> Option<PathBuf> {
     let mut left: Vec<OsString> = path.iter().rev().map(OsString::from).collect();
     let mut there = PathBuf::from("/");
-    let mut links = 0;
+    let (mut links, mut exists) = (0, true);
     while let Some(part) = left.pop() {
         match Path::new(&part).components().next() {
             Some(Component::RootDir) => there = "/".into(),
@@ -180,19 +191,25 @@ fn file_system_among(mounts: &Mounts, path: &Path) -> Option<Arc<MountedSystem>>
             Some(Component::Normal(name)) => there.push(name),
             _ => continue,
         }
-        if mounted(&there)?.kind == Kind::Other {
+        if there.ancestors().find_map(|at| mounts.get(at))?.kind == Kind::Other {
             break;
         }
-        if let Ok(target) = std::fs::read_link(&there) {
-            links += 1;
-            if links > LINKS_MAX {
-                return None;
+        if !exists {
+            continue;
+        }
+        match std::fs::read_link(&there) {
+            Ok(target) => {
+                links += 1;
+                if links > LINKS_MAX {
+                    return None;
+                }
+                there.pop();
+                left.extend(target.iter().rev().map(OsString::from));
             }
-            there.pop();
-            left.extend(target.iter().rev().map(OsString::from));
+            Err(error) => exists = error.kind() != std::io::ErrorKind::NotFound,
         }
     }
-    mounted(&there).map(|mount| mount.system.clone())
+    Some(there)
 }
 
 /// Whether no link is in a path; it may be missing. No link is followed.
@@ -208,49 +225,19 @@ fn is_without_links(path: &Path) -> bool {
 
 fn at_hand_among(mounts: &Mounts, path: &Path) -> bool {
     let mounted = |at: &Path| mounts.get(at).map(|mount| mount.kind);
-    let mut left: Vec<OsString> = path.iter().rev().map(OsString::from).collect();
-    let mut there = PathBuf::from("/");
     // On the way there is nothing but disks of this host, unless a link leads away: the system finds links in one call.
     let is_local = |path: &Path| {
         let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
         plain && path.ancestors().filter_map(mounted).all(|kind| kind != Kind::Other)
     };
     let lands = path.ancestors().find_map(mounted);
-    match is_local(path) {
+    let there = match is_local(path) {
         // What holds the system may lie on anything, and is not even asked for links.
         true if lands != Some(Kind::AtHand) => return false,
-        true if is_without_links(path) => {
-            left.clear();
-            there = path.into();
-        }
-        _ => {}
-    }
-    let (mut links, mut exists) = (0, true);
-    while let Some(part) = left.pop() {
-        match Path::new(&part).components().next() {
-            Some(Component::RootDir) => there = "/".into(),
-            Some(Component::ParentDir) => drop(there.pop()),
-            Some(Component::Normal(name)) => there.push(name),
-            _ => continue,
-        }
-        if matches!(there.ancestors().find_map(mounted), None | Some(Kind::Other)) {
-            return false;
-        }
-        if !exists {
-            continue;
-        }
-        match std::fs::read_link(&there) {
-            Ok(target) => {
-                links += 1;
-                if links > LINKS_MAX {
-                    return false;
-                }
-                there.pop();
-                left.extend(target.iter().rev().map(OsString::from));
-            }
-            Err(error) => exists = error.kind() != std::io::ErrorKind::NotFound,
-        }
-    }
+        true if is_without_links(path) => Some(path.into()),
+        _ => landing(mounts, path),
+    };
+    let Some(there) = there else { return false };
     // Comparing bytes first, since most lie elsewhere, and paths are compared part by part.
     let begins = |at: &Path| at.as_os_str().as_bytes().starts_with(there.as_os_str().as_bytes());
     let below = |at: &PathBuf| begins(at) && *at != there && at.starts_with(&there);

@@ -18,8 +18,9 @@ pub(crate) fn by_name<T>(path: &Path, mut run: impl FnMut() -> io::Result<T>) ->
             done => return done,
         }
         progress::note();
-        if let Some(Ok(names)) = path.parent().map(std::fs::read_dir) {
-            names.for_each(drop);
+        // A long list takes long, and what several of them did not help waits for the timeout.
+        if pause < PAUSES.1 {
+            list_around(path);
         }
         std::thread::sleep(pause);
         pause = (2 * pause).min(PAUSES.1);
@@ -30,6 +31,11 @@ pub(crate) fn by_name<T>(path: &Path, mut run: impl FnMut() -> io::Result<T>) ->
 pub(crate) fn pause(path: &Path) {
     progress::note();
     std::thread::sleep(PAUSES.1);
+    list_around(path);
+}
+
+/// Lists the directory of a name, by which the client learns what has the names in it.
+fn list_around(path: &Path) {
     if let Some(Ok(names)) = path.parent().map(std::fs::read_dir) {
         names.for_each(drop);
     }

@@ -105,7 +105,7 @@ def same(group: Any, name: str, whole: Values) -> None:
 
 #: What this rank may not do by itself, on file systems whose clients do not see what others do.
 refused: list[str] = []
-#: What this rank saw that it should not see. It goes on nevertheless, since others wait for it.
+#: What this rank saw that it should not see. It stays with the others all the same, since they wait for it.
 unlike: list[str] = []
 
 

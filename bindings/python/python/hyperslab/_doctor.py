@@ -43,6 +43,7 @@ class Ranks(Protocol):
     @property
     def size(self) -> int: ...
     def allgather(self, value: Any) -> list[Any]: ...
+    def Abort(self, status: int) -> None: ...  # noqa: N802  # as mpi4py calls it
 
 
 class Alone:
@@ -54,6 +55,9 @@ class Alone:
     def allgather(self, value: Any) -> list[Any]:
         """What all ranks say."""
         return [value]
+
+    def Abort(self, status: int) -> None:  # noqa: N802
+        """Leave it to the caller: no other rank waits."""
 
 
 #: Changes a file, and gives what it holds then; what is kept open is added to the list.
@@ -199,20 +203,22 @@ class _Work:
         self.by_root(lambda: file.write_bytes(b"old" * 100))
         if apart:
             # It is looked at before, so that it is kept.
-            _until(lambda: _read(file) == b"old" * 100)
-            list(file.parent.iterdir())
+            with answering("this rank reads what rank 0 wrote", self.seen.path), suppress(OSError):
+                _until(lambda: _read(file) == b"old" * 100)
+                list(file.parent.iterdir())
         self.comm.allgather(None)
         kept: list[IO[bytes]] = []
         new = self.by_root(lambda: change(file, kept))
         at_once, by_opening, waited = True, True, 0.0
         if apart:
-            length = None if new is None else len(new)
-            at_once = _length(file) == length
-            by_opening = _read(file) == new
-            at_once &= by_opening
             # What its writer keeps open may be seen only when he closes it.
             limit = 0.0 if change is _kept_open else SEEN_LIMIT
-            waited = _until(lambda: _read(file) == new and _length(file) == length, limit)
+            with answering("this rank reads what rank 0 changed", self.seen.path):
+                length = None if new is None else len(new)
+                at_once = _length(file) == length
+                by_opening = _read(file) == new
+                at_once &= by_opening
+                waited = _until(lambda: _read(file) == new and _length(file) == length, limit)
         all_of = self.comm.allgather((at_once, by_opening, waited))
         for opened in kept:
             opened.close()
@@ -228,7 +234,8 @@ class _Work:
             with suppress(OSError):
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.comm.allgather(None)
-        kept_out = self.is_root or not _locks(file)
+        with answering("this rank locks a file", self.seen.path):
+            kept_out = self.is_root or not _locks(file)
         everywhere = all(self.comm.allgather(kept_out))
         if held is not None:
             held.close()
@@ -386,12 +393,12 @@ def _until(right: Callable[[], bool], limit: float = SEEN_LIMIT) -> float:
 
 
 def _locks(file: Path) -> bool:
-    with file.open("r+b") as opened:
-        try:
+    try:
+        with file.open("r+b") as opened:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    except OSError:
+        return False
+    return True
 
 
 def _renameat2(old: Path, new: Path, flags: int) -> bool:

@@ -32,7 +32,12 @@ def run(args: argparse.Namespace) -> int:
     from hyperslab._doctor import examine
 
     comm = _ranks()
-    seen = examine(args.path, comm)
+    try:
+        seen = examine(args.path, comm)
+    except Exception as error:  # noqa: BLE001  # the others wait for this rank
+        say(f"hyperslab: doctor: rank {comm.rank}: {error}", error=True)
+        comm.Abort(2)
+        return 2
     launched = _core.ranks_of_launcher()
     if launched is not None and launched[0] > comm.size:
         seen.risks.append(

@@ -45,7 +45,7 @@ VARIABLES = (
         "`coherent`, `close-to-open` or `timeouts`",
         "what is known of the type of the file system",
         "What other nodes see of what one does in the file systems of this program ([clusters](clusters.md)), in the "
-        "place of what the table of mounts tells. `hyperslab doctor` measures it. All ranks must have the same.",
+        "place of what the table of mounts tells; any other word counts as `timeouts`. `hyperslab doctor` measures it.",
     ),
     Variable(
         "HYPERSLAB_PROFILE",

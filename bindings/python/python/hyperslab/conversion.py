@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -111,6 +112,7 @@ def _converted(
     options: _options.CreateOptions,
 ) -> Converted:
     target, mode, form, comm = to
+    _check_apart(origin, target)
     groups, arrays = _walked(origin)
     if names is not None:
         missing = [name for name in names if name not in arrays]
@@ -119,6 +121,12 @@ def _converted(
             raise InvalidError(message)
         arrays = {name: arrays[name] for name in names}
     with opened(target, mode, format=form, comm=comm) as made:
+        if made._comm.size != origin._comm.size:
+            message = (
+                f"the source is open on {origin._comm.size} ranks, and the target on {made._comm.size}\n"
+                "  hint: give the communicator of the source as comm="
+            )
+            raise InvalidError(message)
         made.attrs.update(_fit(made, origin.attrs))
         for path, attributes in groups.items():
             if names is None or any(name.startswith(f"{path}/") for name in names):
@@ -129,6 +137,19 @@ def _converted(
             sections += _copied(array, copy, most, made._comm.size)
             total += array.nbytes
     return Converted(tuple(arrays), total, sections)
+
+
+def _check_apart(origin: Group, target: Any) -> None:
+    """Refuse to replace what is copied, or something that it lies in, and to copy something into itself."""
+    if not isinstance(target, str | os.PathLike):
+        return
+    there, here = (os.path.realpath(os.fspath(path)) for path in (origin.path, target))
+    if os.path.commonpath([there, here]) in (there, here):
+        message = (
+            f"cannot convert '{origin.path}' to '{here}': one is the other, or lies in it\n"
+            "  hint: choose another target"
+        )
+        raise InvalidError(message)
 
 
 def _walked(origin: Group) -> tuple[dict[str, Mapping[str, Any]], dict[str, Array]]:

@@ -86,7 +86,7 @@ impl Store {
         let fields = vec![("nodes to be looked at".to_string(), places.join(", "))];
         let question = Question::opening(format!("look at '{}'", self.path().display()), fields, None);
         let (names, wanted) = (self.directory(), places.clone());
-        let told = self.comm.agree_on(question, false, move || {
+        let told = self.comm.agree_aside(question, move || {
             let found = found(&*names, &wanted)?;
             Ok(found.iter().fold(Writer::default(), |w, (at, node)| w.bytes(at.as_bytes()).bytes(node)).0)
         });
