@@ -337,7 +337,7 @@ mod tests {
     use hyperslab_layout::{Dim, Distribution, ElementType, EndOfFile, Kind, dense_strides, product};
 
     const ELEMENT: ElementType = ElementType::native(Kind::Float32);
-    const APART: Votes = Votes { cannot: TOGETHER, reach: None, sum: 0, waiting: 0, changed: false };
+    const APART: Votes = Votes { cannot: TOGETHER, reach: None, sum: 0, waiting: 0, changed: false, held: None };
 
     fn moves() -> (Direction, Policies, u32) {
         (Direction::Write, Policies::default(), 2)

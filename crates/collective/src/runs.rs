@@ -75,12 +75,16 @@ impl RunList {
         are_many_and_short(self.runs.len(), self.elements())
     }
 
-    /// How one of its pieces lies in memory, for the model: a run of a list, or the first of few.
+    /// How one of its pieces lies in memory, for the model: a run of a list, or the first of few that have a closed form.
     pub(crate) fn laid(&self, (stride, element): (i64, ElementType)) -> Option<MemoryLayout> {
+        let of_runs = || MemoryLayout::of_runs(self.elements(), self.runs.len() as u64, (stride, element.bytes()));
         if self.is_short() {
-            return Some(MemoryLayout::of_runs(self.elements(), self.runs.len() as u64, (stride, element.bytes())));
+            return Some(of_runs());
         }
-        self.placed((0, stride, element))?.first().map(|(_, view)| MemoryLayout::of(view))
+        let placed = self.placed((0, stride, element))?;
+        let (region, view) = placed.first()?;
+        let is_closed = region.dims.iter().all(|set| set.terms().len() <= 1);
+        Some(if is_closed { MemoryLayout::of(view) } else { of_runs() })
     }
 
     fn numbered(&self) -> Option<Numbered> {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const NOT_GIVEN: &str = "not given";
 
 /// Bits that are ways; those above say other things.
-const WAYS_MAX: u32 = 29;
+const WAYS_MAX: u32 = 28;
 
 /// Ways of carrying out a call, each a bit but the three highest: those that some rank cannot take, all ranks leave. Which bit means
 /// what is known to those who ask.
@@ -36,6 +36,8 @@ pub struct Votes {
     pub waiting: u32,
     /// Whether some rank has changed something that readers may have seen before.
     pub changed: bool,
+    /// How many elements ranks hold, all of them together.
+    pub held: Option<u64>,
 }
 
 impl Votes {
@@ -48,23 +50,31 @@ impl Votes {
         self.sum ^= other.sum;
         self.waiting = self.waiting.min(other.waiting);
         self.changed |= other.changed;
+        self.held = match (self.held, other.held) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
     }
 
     fn tell(self, w: Writer) -> Writer {
-        // Above the ways: whether it says from where to where it reaches, whether calls wait, whether something has changed.
-        let bits = [(self.reach.is_some(), 31), (self.waiting > 0, 30), (self.changed, WAYS_MAX)];
+        // Above the ways: whether it says from where to where it reaches, whether calls wait, how much is held, whether something
+        // has changed.
+        let bits =
+            [(self.reach.is_some(), 31), (self.waiting > 0, 30), (self.held.is_some(), 29), (self.changed, WAYS_MAX)];
         let more = bits.iter().fold(0, |more, (bit, at)| more | u64::from(*bit) << at);
         let w = w.number(u64::from(self.sum) << 32 | more | u64::from(self.cannot));
         let w = self.reach.into_iter().fold(w, |w, (low, high)| w.number(low).number(high));
-        if self.waiting > 0 { w.number(self.waiting.into()) } else { w }
+        let w = if self.waiting > 0 { w.number(self.waiting.into()) } else { w };
+        self.held.into_iter().fold(w, Writer::number)
     }
 
     fn hear(r: &mut Reader) -> Option<Votes> {
         let all = r.number()?;
         let reach = if all >> 31 & 1 == 1 { Some((r.number()?, r.number()?)) } else { None };
         let waiting = if all >> 30 & 1 == 1 { r.number()? as u32 } else { 0 };
+        let held = if all >> 29 & 1 == 1 { Some(r.number()?) } else { None };
         let (cannot, changed) = (all as Ways & ((1 << WAYS_MAX) - 1), all >> WAYS_MAX & 1 == 1);
-        Some(Votes { cannot, reach, sum: (all >> 32) as u32, waiting, changed })
+        Some(Votes { cannot, reach, sum: (all >> 32) as u32, waiting, changed, held })
     }
 }
 

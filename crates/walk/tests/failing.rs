@@ -130,6 +130,7 @@ fn what_one_rank_cannot_do_all_ranks_hear_of() {
                     sum: rank * 77 % 5,
                     waiting: (rank + odd) % 3 * 1000,
                     changed: rank == odd && rank % 2 == 0,
+                    held: (rank % 4 > 1).then(|| u64::from(rank) << 40),
                 },
                 ..question("[8]")
             };
@@ -138,9 +139,10 @@ fn what_one_rank_cannot_do_all_ranks_hear_of() {
             let cannot = votes.clone().fold(0, |all, votes| all | votes.cannot);
             let sum = votes.clone().fold(0, |all, votes| all ^ votes.sum);
             let waiting = votes.clone().map(|votes| votes.waiting).min().unwrap();
+            let held = votes.clone().filter_map(|votes| votes.held).reduce(|a, b| a + b);
             let reach = votes.filter_map(|votes| votes.reach).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
             let changed = odd % 2 == 0;
-            let all = Votes { cannot, reach, sum, waiting, changed };
+            let all = Votes { cannot, reach, sum, waiting, changed, held };
             let agreed =
                 Ranks::in_memory(size, u64::from(odd), &Default::default()).agree_on_ways(questions, &Ok(vec![1]));
             assert_eq!(agreed, vec![Ok(Agreed { payload: vec![1], votes: all }); size as usize]);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,8 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
     InvalidError
         When an element is no text.
     """
+    if type(local) is np.ndarray and local.dtype.kind not in "OTU":
+        return local
     if isinstance(local, (list, tuple)):
         if not local or not all(isinstance(one, str) for one in local):
             return [_in_slots(name, one, texts=texts) for one in local]
@@ -71,7 +74,7 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
             local = np.array(local, object)
     elif str(getattr(local, "dtype", "")) in TEXTS_OF_OTHERS and not isinstance(local, np.ndarray):
         local = np.asarray(local, object)
-    if not isinstance(local, np.ndarray) or isinstance(local, np.ma.MaskedArray):
+    if not isinstance(local, np.ndarray) or _is_masked(local):
         return local
     if local.dtype.kind not in ("OTU" if texts else "OT"):
         return local
@@ -91,6 +94,11 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
         raise InvalidError(message) from None
     slots = np.array(made, f"S{max(map(len, made), default=1)}").reshape(local.shape)
     return Slots(slots)
+
+
+def _is_masked(array: NDArray[Any]) -> bool:
+    """Whether it is one of NumPy's masked arrays, whose module takes long to import and need not be."""
+    return "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray)
 
 
 #: Bytes that say where a text lies.

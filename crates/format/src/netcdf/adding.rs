@@ -28,6 +28,31 @@ pub struct NewVariable<'a> {
     pub fill: Option<&'a [u8]>,
 }
 
+/// What a header was, but for what was added behind it.
+struct Before {
+    version: Version,
+    records: u64,
+    dimensions: usize,
+    arranged: usize,
+    begins: Vec<u64>,
+}
+
+impl Before {
+    fn of(header: &NetcdfHeader) -> Before {
+        let begins = header.variables.iter().map(|variable| variable.begin).collect();
+        let NetcdfHeader { version, records, arranged, .. } = *header;
+        Before { version, records, dimensions: header.dimensions.len(), arranged, begins }
+    }
+
+    fn restore(self, header: &mut NetcdfHeader) {
+        header.variables.truncate(self.begins.len());
+        header.counted.keep(self.begins.len());
+        header.variables.iter_mut().zip(self.begins).for_each(|(variable, begin)| variable.begin = begin);
+        header.dimensions.truncate(self.dimensions);
+        (header.version, header.records, header.arranged) = (self.version, self.records, self.arranged);
+    }
+}
+
 impl NetcdfHeader {
     /// Adds variables, and gives their numbers. The dimension called `unlimited` becomes the one of records, which may grow; as
     /// many records are there then as the longest of them has. Fixed variables lie behind each other from a round address on, which
@@ -43,33 +68,55 @@ impl NetcdfHeader {
         unlimited: Option<&str>,
         version: Option<Version>,
     ) -> Result<Vec<usize>, Error> {
-        let mut header = self.clone();
-        let (first, before) = (header.variables.len(), header.records);
-        // There may be many thousands.
-        let mut taken: HashSet<&str> = self.variables.iter().map(|variable| variable.name.as_str()).collect();
-        for variable in new {
-            header.add_one(variable, unlimited, taken.insert(variable.name))?;
+        let old = Before::of(self);
+        let added = self.add_all(new, unlimited, version);
+        if added.is_err() {
+            old.restore(self);
         }
-        let numbers: Vec<usize> = (first..header.variables.len()).collect();
-        header.count(before, new, &numbers);
-        header.suit(version)?;
-        if header.records > before && !self.is_arranged() {
+        added
+    }
+
+    /// The same; of what was added when it failed, some is there.
+    fn add_all(
+        &mut self,
+        new: &[NewVariable],
+        unlimited: Option<&str>,
+        version: Option<Version>,
+    ) -> Result<Vec<usize>, Error> {
+        let (first, before) = (self.variables.len(), self.records);
+        let drafts = self.arranged < first || before > 0 && !new.is_empty();
+        let is_taken = self.taken(new);
+        for (variable, is_taken) in new.iter().zip(is_taken) {
+            self.add_one(variable, unlimited, !is_taken)?;
+        }
+        let numbers: Vec<usize> = (first..self.variables.len()).collect();
+        self.count(before, new, &numbers);
+        self.suit(version, first)?;
+        if self.records > before && self.arranged < first {
             // Drafts have no room for more of them.
             let context = Context::new("add the NetCDF variable", new.last().map_or("", |new| new.name));
             return Err(
-                context.invalid(format!("at most {before} records before all is arranged"), header.records.to_string())
+                context.invalid(format!("at most {before} records before all is arranged"), self.records.to_string())
             );
         }
-        let drafts = self.arranged < first || before > 0 && !new.is_empty();
-        let mut placed = header.place_new(first, drafts);
-        if placed.is_err() && version.is_none() && header.version == Version::Classic {
+        let mut placed = self.place_new(first, drafts);
+        if placed.is_err() && version.is_none() && self.version == Version::Classic {
             // One that exists becomes the next, which all tools read that read the first.
-            header.version = Version::Offset64;
-            placed = header.place_new(first, drafts);
+            self.version = Version::Offset64;
+            placed = self.place_new(first, drafts);
         }
         placed?;
-        *self = header;
         Ok(numbers)
+    }
+
+    /// Of each new variable, whether its name is that of one that is there, or of one before it.
+    fn taken(&self, new: &[NewVariable]) -> Vec<bool> {
+        if let [one] = new {
+            return vec![self.variables.iter().any(|variable| variable.name == one.name)];
+        }
+        // There may be many thousands.
+        let mut taken: HashSet<&str> = self.variables.iter().map(|variable| variable.name.as_str()).collect();
+        new.iter().map(|variable| !taken.insert(variable.name)).collect()
     }
 
     fn place_new(&mut self, first: usize, drafts: bool) -> Result<(), Error> {
@@ -84,6 +131,7 @@ impl NetcdfHeader {
     /// Takes back all variables but the first, and all records but the first.
     pub fn back_to(&mut self, variables: usize, records: u64) {
         self.variables.truncate(variables);
+        self.counted.keep(variables);
         self.arranged = self.arranged.min(variables);
         let used = self.variables.iter().flat_map(|variable| &variable.dimensions).max();
         self.dimensions.truncate(used.map_or(0, |&last| last + 1));
@@ -218,14 +266,16 @@ impl NetcdfHeader {
         Ok(self.dimensions.len() - 1)
     }
 
-    /// The version that is asked for, or else the oldest that has what is needed, and is not older than this one.
-    fn suit(&mut self, asked: Option<Version>) -> Result<(), Error> {
-        let attributes = || self.attributes.iter().chain(self.variables.iter().flat_map(|v| &v.attributes));
-        let types = self.variables.iter().map(|v| v.kind.since()).chain(attributes().map(Attribute::since));
+    /// The version that is asked for, or else the oldest that has what variables from this number on need, and is not older than
+    /// this one, which has what those before need.
+    fn suit(&mut self, asked: Option<Version>, first: usize) -> Result<(), Error> {
+        let new = &self.variables[first..];
+        let attributes = || self.attributes.iter().chain(new.iter().flat_map(|v| &v.attributes));
+        let types = new.iter().map(|v| v.kind.since()).chain(attributes().map(Attribute::since));
         let of_types = types.max().unwrap_or(Version::Classic);
         let fits = |version: Version| {
             let lengths = self.dimensions.iter().filter_map(|d| d.length).chain([self.records]);
-            let slabs = (0..self.variables.len()).map(|n| self.slab_bytes(n).unwrap_or(u64::MAX));
+            let slabs = (first..self.variables.len()).map(|n| self.slab_bytes(n).unwrap_or(u64::MAX));
             lengths.max().unwrap_or(0) <= version.length_max() && slabs.max().unwrap_or(0) <= version.slab_bytes_max()
         };
         if let Some(asked) = asked {
@@ -233,7 +283,7 @@ impl NetcdfHeader {
             if of_types <= asked {
                 return Ok(());
             }
-            let newer = self.variables.iter().find(|v| v.kind.since() > asked);
+            let newer = new.iter().find(|v| v.kind.since() > asked);
             let attribute = attributes().find(|attribute| attribute.since() > asked);
             let of_attribute =
                 |a: &Attribute| format!("the attribute '{}', {}", excerpt(&a.name), excerpt(&shown(&a.to_value())));
@@ -251,14 +301,14 @@ impl NetcdfHeader {
     }
 
     /// Whether there is room before the first data for what the file begins with, where so many variables have places.
-    pub(super) fn has_room(&self, placed: usize) -> bool {
+    pub(super) fn has_room(&mut self, placed: usize) -> bool {
         let room = self.variables[..placed].iter().map(|variable| variable.begin).min();
-        room.is_none_or(|room| self.to_bytes().len() as u64 <= room)
+        room.is_none_or(|room| self.header_bytes() <= room)
     }
 
     /// Lets new variables, from this number on, be drafts.
     fn draft(&mut self, first: usize) {
-        let mut at = NetcdfHeader { variables: self.variables[..first].to_vec(), ..self.clone() }.padded_end();
+        let mut at = self.padded_end_of(first);
         for number in first..self.variables.len() {
             self.variables[number].begin = at;
             at = at.max(self.end_in(number, None).and_then(padded).unwrap_or(u64::MAX >> 1));
@@ -283,23 +333,29 @@ impl NetcdfHeader {
     }
 
     /// Where data begin: behind the header, and room for a longer one \[B\].
-    fn data_begin(&self, first: usize) -> u64 {
+    fn data_begin(&mut self, first: usize) -> u64 {
         if let Some(begin) = self.variables[..first].iter().map(|variable| variable.begin).min() {
             return begin;
         }
         let bytes = (0..self.variables.len()).map(|n| self.slab_bytes(n).unwrap_or(0));
         let bytes = bytes.fold(0, u64::saturating_add);
         let room = (bytes / ROOM_PART).clamp(ROOM_BYTES, ROOM_BYTES_MAX);
-        (self.to_bytes().len() as u64 + room).next_multiple_of(PAGE_BYTES)
+        (self.header_bytes() + room).next_multiple_of(PAGE_BYTES)
     }
 
     /// Refuses what the version has no place for, once all is arranged.
-    fn check_limits(&self) -> Result<(), Error> {
-        if self.arranged < self.variables.len() {
-            let mut arranged = self.clone();
-            arranged.place(0);
-            return arranged.check_limits();
+    fn check_limits(&mut self) -> Result<(), Error> {
+        if self.is_arranged() {
+            return self.check_arranged();
         }
+        let drafts = Before::of(self);
+        self.place(0);
+        let checked = self.check_arranged();
+        drafts.restore(self);
+        checked
+    }
+
+    fn check_arranged(&self) -> Result<(), Error> {
         let (version, record) = (self.version, self.record_bytes());
         // Also those that were there: what grows lies behind what does not.
         for number in 0..self.variables.len() {
@@ -307,7 +363,8 @@ impl NetcdfHeader {
             let context = Context::new("place the NetCDF variable", name);
             let slab = self.slab_bytes(number).unwrap_or(u64::MAX);
             let begin = self.variables[number].begin;
-            let longest = self.shape(number).into_iter().max().unwrap_or(0);
+            let extents = self.variables[number].dimensions.iter();
+            let longest = extents.map(|&d| self.dimensions[d].length.unwrap_or(self.records)).max().unwrap_or(0);
             let largest = version.slab_bytes_max();
             if slab > largest || begin > version.begin_max() || longest > version.length_max() {
                 let found = format!("{slab} B at byte {begin}, of shape {}", tuple(&self.shape(number)));

@@ -158,6 +158,7 @@ mod tests {
                     fill: None,
                 };
                 header.add(&[new], Some("t"), None).unwrap();
+                assert_eq!(header.header_bytes(), header.to_bytes().len() as u64);
             }
             let before = written(&header);
             let Some(arranged) = header.arrange() else {

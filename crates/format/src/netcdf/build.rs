@@ -2,7 +2,7 @@
 
 use super::attribute::Attribute;
 use super::types::Version;
-use super::{NetcdfHeader, Variable, padded};
+use super::{NetcdfHeader, padded};
 
 /// What a list is of; its number stands before it.
 #[derive(Clone, Copy)]
@@ -12,10 +12,66 @@ pub(super) enum List {
     Attributes = 0x0C,
 }
 
+/// How many bytes the first variables of a header take in it: those that were there when it was asked last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    version: Option<Version>,
+    variables: usize,
+    bytes: u64,
+}
+
+/// It follows from what a header says.
+impl PartialEq for Counted {
+    fn eq(&self, _: &Counted) -> bool {
+        true
+    }
+}
+
+impl Eq for Counted {}
+
+impl Counted {
+    /// No more than so many variables are as they were.
+    pub(super) fn keep(&mut self, variables: usize) {
+        if variables < self.variables {
+            *self = Counted::default();
+        }
+    }
+}
+
 impl NetcdfHeader {
+    /// How long [`NetcdfHeader::to_bytes`] is \[B\]. Looks only at variables that are new since it was asked last.
+    pub(super) fn header_bytes(&mut self) -> u64 {
+        if self.counted.version != Some(self.version) {
+            self.counted = Counted { version: Some(self.version), ..Counted::default() };
+        }
+        let mut out = self.building();
+        for number in self.counted.variables..self.variables.len() {
+            out.bytes.clear();
+            self.build_variable(&mut out, number);
+            self.counted.bytes += out.bytes.len() as u64;
+        }
+        self.counted.variables = self.variables.len();
+        out.bytes.clear();
+        self.build_front(&mut out);
+        out.list_head(List::Variables, self.variables.len());
+        out.bytes.len() as u64 + self.counted.bytes
+    }
+
+    fn building(&self) -> Building {
+        Building { version: self.version, bytes: Vec::new() }
+    }
+
     /// The header as files begin with it.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Building { version: self.version, bytes: Vec::new() };
+        let mut out = self.building();
+        self.build_front(&mut out);
+        out.list_head(List::Variables, self.variables.len());
+        (0..self.variables.len()).for_each(|number| self.build_variable(&mut out, number));
+        out.bytes
+    }
+
+    /// What stands before the variables.
+    fn build_front(&self, out: &mut Building) {
         out.bytes.extend_from_slice(b"CDF");
         out.bytes.push(self.version.code());
         out.number(self.records);
@@ -24,17 +80,17 @@ impl NetcdfHeader {
             out.number(dimension.length.unwrap_or(0));
         });
         out.attributes(&self.attributes);
-        let numbered: Vec<(usize, &Variable)> = self.variables.iter().enumerate().collect();
-        out.list(List::Variables, &numbered, |out, (number, variable)| {
-            out.name(&variable.name);
-            out.number(variable.dimensions.len() as u64);
-            variable.dimensions.iter().for_each(|&dimension| out.number(dimension as u64));
-            out.attributes(&variable.attributes);
-            out.tag(variable.kind.code());
-            out.size(self.slab_bytes(*number).and_then(padded).unwrap_or(u64::MAX));
-            out.begin(variable.begin);
-        });
-        out.bytes
+    }
+
+    fn build_variable(&self, out: &mut Building, number: usize) {
+        let variable = &self.variables[number];
+        out.name(&variable.name);
+        out.number(variable.dimensions.len() as u64);
+        variable.dimensions.iter().for_each(|&dimension| out.number(dimension as u64));
+        out.attributes(&variable.attributes);
+        out.tag(variable.kind.code());
+        out.size(self.slab_bytes(number).and_then(padded).unwrap_or(u64::MAX));
+        out.begin(variable.begin);
     }
 }
 
@@ -78,10 +134,14 @@ impl Building {
         self.padded(name.as_bytes());
     }
 
-    /// A tag, a count and each; of nothing, two zeros.
+    /// A tag and a count; of nothing, two zeros.
+    fn list_head(&mut self, list: List, count: usize) {
+        self.tag(if count == 0 { 0 } else { list as u32 });
+        self.number(count as u64);
+    }
+
     fn list<T>(&mut self, list: List, items: &[T], each: impl Fn(&mut Building, &T)) {
-        self.tag(if items.is_empty() { 0 } else { list as u32 });
-        self.number(items.len() as u64);
+        self.list_head(list, items.len());
         items.iter().for_each(|item| each(self, item));
     }
 

@@ -39,6 +39,7 @@ impl NetcdfHeader {
         let cleared = |name: &String| edit.clear && name != FILL_VALUE;
         attributes.retain(|one| !cleared(&one.name) && !edit.removed.contains(&one.name) && !replaced(&one.name));
         attributes.extend(set);
+        self.counted.keep(0);
         Ok(())
     }
 
@@ -53,6 +54,7 @@ impl NetcdfHeader {
             return Err(context.invalid("a name that no variable has", format!("'{}'", excerpt(name))));
         }
         self.variables[number].name = name.into();
+        self.counted.keep(0);
         Ok(())
     }
 }

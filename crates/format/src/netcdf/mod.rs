@@ -26,6 +26,7 @@ use crate::size::bytes_of;
 pub use adding::NewVariable;
 pub use arranging::{Arranged, Shifted};
 pub use attribute::Attribute;
+use build::Counted;
 use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Stored, Strides};
 pub(crate) use names::FILL_VALUE;
@@ -74,12 +75,23 @@ pub struct NetcdfHeader {
     /// How many of them, the first ones, lie where the format has them. What follows are drafts, in a file that nobody else reads yet:
     /// each lies in one stretch, until all are [arranged](NetcdfHeader::arrange).
     pub arranged: usize,
+    /// How long what it says of variables is, as far as that was counted.
+    counted: Counted,
 }
 
 impl NetcdfHeader {
     /// That of a file without variables.
     pub fn new(version: Version, attributes: Vec<Attribute>) -> NetcdfHeader {
-        NetcdfHeader { version, records: 0, dimensions: Vec::new(), attributes, variables: Vec::new(), arranged: 0 }
+        let (dimensions, variables) = (Vec::new(), Vec::new());
+        NetcdfHeader {
+            version,
+            records: 0,
+            dimensions,
+            attributes,
+            variables,
+            arranged: 0,
+            counted: Counted::default(),
+        }
     }
 
     /// Whether a variable has a slab in each record.
@@ -144,16 +156,26 @@ impl NetcdfHeader {
 
     /// Where the last element of all variables ends \[B\], or the header where none has any.
     pub fn end(&self) -> u64 {
+        self.end_of(self.variables.len())
+    }
+
+    /// The same of the first so many.
+    fn end_of(&self, count: usize) -> u64 {
         let record = self.record_bytes();
-        let ends = (0..self.variables.len()).map(|number| self.end_in(number, record).unwrap_or(u64::MAX));
+        let ends = (0..count).map(|number| self.end_in(number, record).unwrap_or(u64::MAX));
         ends.max().filter(|&end| end > 0).unwrap_or_else(|| self.to_bytes().len() as u64)
     }
 
     /// The end of the file with what pads the last slab, as other tools write it \[B\].
     pub fn padded_end(&self) -> u64 {
-        let end = self.end();
+        self.padded_end_of(self.variables.len())
+    }
+
+    /// The same where there are only so many variables, all that are arranged among them.
+    fn padded_end_of(&self, count: usize) -> u64 {
+        let end = self.end_of(count);
         let mut records = self.interleaved();
-        let alone = self.arranged == self.variables.len() && records.next().is_some() && records.next().is_none();
+        let alone = self.arranged == count && records.next().is_some() && records.next().is_none();
         if alone { end } else { padded(end).unwrap_or(end) }
     }
 

@@ -126,7 +126,8 @@ fn header(bytes: &[u8], context: Context) -> Result<(NetcdfHeader, bool, usize),
     let variables = r.list(List::Variables, |r| r.variable(count))?;
     let length = bytes.len() - r.rest.len();
     let arranged = variables.len();
-    Ok((NetcdfHeader { version, records, dimensions, attributes, variables, arranged }, open, length))
+    let header = NetcdfHeader::new(version, attributes);
+    Ok((NetcdfHeader { records, dimensions, variables, arranged, ..header }, open, length))
 }
 
 fn version(bytes: &[u8], context: Context) -> Result<Version, Stop> {

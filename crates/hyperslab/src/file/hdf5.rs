@@ -12,6 +12,7 @@ mod contents;
 mod dimensions;
 mod editing;
 mod elements;
+mod first_named;
 mod held;
 mod known_dimensions;
 mod policy;
@@ -282,14 +283,11 @@ impl Form for Hdf5 {
             let all_written = is_all_written(ask);
             self.push(one, Said { cut, limits, fill, dimensions, attributes, all_written })
         });
-        // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file; else what
-        // is there was looked at when it came.
-        let all_anew = self.options.netcdf && !self.exists();
-        let (first, groups) = if all_anew { (0, &self.groups[..]) } else { (before.arrays, &[][..]) };
-        let fits = || self.arrays[before.arrays..].iter().try_for_each(|held| self.check_dimensions(held));
-        let added = added.and_then(|()| fits()).and_then(|()| {
-            Hdf5Metadata::check(&self.tree_of(groups.iter(), self.arrays[first..].iter())?).map_err(format_fault)
-        });
+        // What cannot be stored is refused now, and not when the file is closed; what is there was looked at when it came.
+        let added = added.and_then(|()| self.check_new(before.arrays));
+        for number in before.arrays..if self.options.netcdf { self.arrays.len() } else { 0 } {
+            self.first_named.note(number, &self.arrays[number]);
+        }
         added.inspect_err(|_| self.back_to(before))
     }
 
@@ -360,6 +358,7 @@ impl Form for Hdf5 {
         self.arrays.truncate(before.arrays);
         self.settled.1 = self.settled.1.min(before.arrays);
         self.limited.retain(|number| *number < before.arrays);
+        self.first_named.truncate(before.arrays);
         for (number, length) in before.lengths {
             self.arrays[number].array.shape[0] = length;
         }

@@ -12,9 +12,11 @@ use crate::said::quoted;
 use crate::selection::Sections;
 use crate::slots::{SlotTexts, has_slots, no_slots};
 use hyperslab_collective::{Arguments, Compared, LocalArray, Ownership, Report, Target, check_cast};
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Triplet, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::Direction;
+use hyperslab_walk::{Question, Votes};
 use hyperslab_world::{Fault, FaultKind};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -58,11 +60,11 @@ impl File {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let in_place = self.is_new() || !self.inside().form.adds_by_copy();
         let adds = options.section.is_whole() && in_place && self.are_new(&names) == Ok(true);
-        let pieces = if adds { self.in_pieces(asks) } else { Vec::new() };
-        let written = match pieces.is_empty() {
+        let pieces = if adds { self.with_holes("write", asks) } else { Ok(Vec::new()) };
+        let written = pieces.and_then(|pieces| match pieces.is_empty() {
             true => self.put_arrays(asks, options),
             false => self.fill_and_put("write", (asks, &pieces), options, |asks| self.add(asks, options)),
-        };
+        });
         match hides {
             Some(_) if written.as_ref().is_err_and(|error| !error.is_unsynced()) => self.unhide(),
             Some(before) => self.show_again(before)?,
@@ -105,6 +107,29 @@ impl File {
                 .try_for_each(|(i, number)| self.check_element(options.of(i).element, *number))?;
             Ok(Prepared { numbers, sections: options.section.clone(), asks, ..Prepared::default() })
         })
+    }
+
+    /// Those that ranks hold in pieces, where they may leave some elements out. Collective if there are any in pieces: ranks add up
+    /// how many elements they hold. Where these are as many as there are, each has one that holds it: none may have two.
+    fn with_holes(&self, verb: &str, asks: &[ArrayWrite]) -> Result<Vec<usize>, Error> {
+        let pieces = self.in_pieces(asks);
+        if pieces.is_empty() {
+            return Ok(pieces);
+        }
+        let elements = |shape: &[u64]| volume(shape).unwrap_or(u64::MAX);
+        let all = pieces.iter().map(|at| elements(asks[*at].shape())).fold(0, u64::saturating_add);
+        let own = pieces.iter().flat_map(|at| &asks[*at].arrays).map(|array| elements(&array.shape));
+        let names: Vec<&str> = pieces.iter().map(|at| asks[*at].name.as_str()).collect();
+        let what = format!("{verb} of {} to '{}'", crate::array_write::listed(&names), self.path().display());
+        let fields = vec![("operation".to_string(), verb.to_string()), ("elements".to_string(), all.to_string())];
+        let votes = Votes { held: Some(own.fold(0, u64::saturating_add)), ..Votes::default() };
+        let question = Question { votes, ..Question::opening(what, fields, None) };
+        let held = self.comm.agree_by(
+            question,
+            Box::new(|votes| (Box::new(move || Ok(votes.held.unwrap_or(0).to_le_bytes().to_vec())), true)),
+        )?;
+        let whole = held.first_chunk().is_some_and(|held| u64::from_le_bytes(*held) == all);
+        Ok(if whole { Vec::new() } else { pieces })
     }
 
     /// Which of these arrays ranks hold in pieces, and so perhaps not all elements of, where these get fill values only if they are
@@ -230,7 +255,7 @@ impl File {
             }
             self.extend(asks)
         };
-        let pieces = self.in_pieces(asks);
+        let pieces = self.with_holes("append", asks)?;
         match pieces.is_empty() {
             true => self.put("append", asks, options, prepare),
             false => self.fill_and_put("append", (asks, &pieces), options, prepare),

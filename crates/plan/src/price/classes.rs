@@ -67,14 +67,25 @@ impl Transfer {
     }
 }
 
-/// The same array of one dimension, where runs of lists are as long as this: as if ranks took turns. No rank holds more of
-/// storage in one piece than a run, as with a list.
+/// The same array, where runs of lists are as long as this: as if ranks took turns along the fastest dimension that has a run for
+/// each. No rank holds more of storage in one piece than a run, as with a list.
 fn in_turns(ask: &TransferArray, ranks: u32, run: u64) -> Option<TransferArray> {
-    let shape = ask.section.shape();
-    if ask.spread != Spread::Explicit || shape.len() != 1 {
+    if ask.spread != Spread::Explicit {
         return None;
     }
-    let turns = Distribution::new(&shape, &[u64::from(ranks.max(1))], &[Dim::Cyclic(run.max(1))]).ok()?;
+    let shape = ask.section.shape();
+    let (mut along, mut left) = (None, run.max(1));
+    for &d in ask.stored.order().iter().rev() {
+        if shape[d] / left >= u64::from(ranks.max(2)) {
+            along = Some(d);
+            break;
+        }
+        // What is longer than a row is so many whole ones.
+        left = (left / shape[d].max(1)).max(1);
+    }
+    let along = along?;
+    let dims: Vec<Dim> = (0..shape.len()).map(|d| if d == along { Dim::Cyclic(left) } else { Dim::Whole }).collect();
+    let turns = Distribution::new(&shape, &[u64::from(ranks.max(1))], &dims).ok()?;
     Some(TransferArray { spread: Spread::Regular(turns), ..ask.clone() })
 }
 

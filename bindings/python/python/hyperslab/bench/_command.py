@@ -11,9 +11,10 @@ def add_verbs(verbs: Any) -> None:
     """Add ``bench`` to the command line."""
     bench = verbs.add_parser("bench", help="measure this machine and this library")
     which = bench.add_subparsers(dest="bench", required=True, metavar="benchmark")
-    from hyperslab.bench import _alone, _entire, _formats, _growth, _maps, _peers, _regret
+    from hyperslab.bench import _alone, _e3sm, _entire, _formats, _growth, _maps, _peers, _regret
 
     _alone.add_verb(which)
+    _e3sm.add_verb(which)
     _entire.add_verb(which)
     _formats.add_verb(which)
     _growth.add_verb(which)

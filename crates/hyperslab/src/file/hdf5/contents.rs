@@ -2,6 +2,7 @@
 
 use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
+use super::first_named::FirstNamed;
 use super::held::HeldAttributes;
 use super::known_dimensions::{KeptDimensions, SeenDimensions};
 use super::policy::{DATA_AT, LARGE, PAGE};
@@ -135,6 +136,8 @@ pub(super) struct Hdf5 {
     pub(super) dimensions: SeenDimensions,
     /// On rank 0, what of them is needed to add others, as long as no other program changes the file.
     pub(super) kept: KeptDimensions,
+    /// Of a new netCDF-4 file, which arrays first have its dimensions.
+    pub(super) first_named: FirstNamed,
     /// Numbers of the arrays that may grow, now or before they were as long as they may be.
     pub(super) limited: Vec<usize>,
     /// Paths of steps that are not published.
@@ -164,6 +167,7 @@ impl Hdf5 {
             settled: (0, 0),
             dimensions: SeenDimensions::default(),
             kept: KeptDimensions::default(),
+            first_named: FirstNamed::default(),
             limited: Vec::new(),
             steps: Vec::new(),
             end: DATA_AT,
@@ -228,10 +232,13 @@ impl Hdf5 {
         Ok(names.iter().zip(shape).map(|(name, extent)| Some(*extent).filter(|_| !is_unlimited(name))).collect())
     }
 
-    /// Notes which arrays may grow, when others have other numbers than before.
+    /// Notes which arrays may grow, and have dimensions first, when others have other numbers than before.
     pub(super) fn note_limited(&mut self) {
         let limited = self.arrays.iter().enumerate().filter(|(_, held)| !held.limits.is_empty());
         self.limited = limited.map(|(number, _)| number).collect();
+        if self.options.netcdf {
+            self.first_named = FirstNamed::of(&self.arrays);
+        }
     }
 
     /// The tree of a new file, without steps that are not published; but for one that is published by this change.

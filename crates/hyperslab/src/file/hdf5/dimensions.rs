@@ -2,7 +2,8 @@
 
 use super::contents::{Hdf5, Hdf5Array};
 use super::known_dimensions::{KnownDimension, SeenDimensions};
-use hyperslab_format::hdf5::ListedDimension;
+use crate::error::format_fault;
+use hyperslab_format::hdf5::{Hdf5Metadata, ListedDimension};
 use hyperslab_layout::tuple;
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 
@@ -25,8 +26,15 @@ pub(super) fn hear(r: &mut Reader) -> Option<SeenDimensions> {
 }
 
 /// The group that an array with this path lies in, as dimensions say it, and its name there.
-fn group_of(path: &str) -> (String, &str) {
+pub(super) fn group_of(path: &str) -> (String, &str) {
     path.rsplit_once('/').map_or(("/".into(), path), |(group, name)| (format!("/{group}/"), name))
+}
+
+/// Each number once, in ascending order.
+fn unique(mut numbers: Vec<usize>) -> Vec<usize> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 impl Hdf5 {
@@ -36,6 +44,30 @@ impl Hdf5 {
             Some((_, known)) => known.unlimited,
             None => self.options.unlimited.iter().any(|unlimited| unlimited == name),
         }
+    }
+
+    /// Refuses arrays from this number on that cannot be stored as they are, or do not fit the dimensions that the file has.
+    pub(super) fn check_new(&self, first: usize) -> Result<(), Fault> {
+        let new = &self.arrays[first..];
+        new.iter().try_for_each(|held| self.check_dimensions(held))?;
+        if !self.options.netcdf || self.exists() {
+            return self.check_tree(&[], &[], new);
+        }
+        // A group that is called like a dimension is one of its neighbours.
+        let called = |held: &Hdf5Array| {
+            let within = held.array.name.rsplit_once('/').map_or(String::new(), |(group, _)| format!("{group}/"));
+            let names = held.dimensions.iter().flatten().flatten().map(move |name| format!("{within}{name}"));
+            names.collect::<Vec<_>>()
+        };
+        let groups = new.iter().flat_map(called).filter_map(|path| self.groups.number(&path)).collect();
+        self.check_tree(&unique(groups), &unique(self.first_named.beside(new)), new)
+    }
+
+    /// Refuses what cannot be stored of groups and arrays by their numbers, and of new arrays.
+    fn check_tree(&self, groups: &[usize], beside: &[usize], new: &[Hdf5Array]) -> Result<(), Fault> {
+        let groups = groups.iter().map(|number| &self.groups[*number]);
+        let beside = beside.iter().map(|number| &self.arrays[*number]);
+        Hdf5Metadata::check(&self.tree_of(groups, beside.chain(new))?).map_err(format_fault)
     }
 
     /// Refuses a new array that does not fit the dimensions of the file that its group has.

@@ -4,6 +4,7 @@ use super::by_path::ByPath;
 use super::contents::{Hdf5, Hdf5Array, Hdf5Options, HeldGroup};
 use super::dimensions;
 use super::elements::ElementsAt;
+use super::first_named::FirstNamed;
 use super::held::{HeldAttributes, STEP};
 use super::known_dimensions::KeptDimensions;
 use super::policy::{CHANGE_READ_BYTES, READ_BYTES, READS_KEPT};
@@ -214,6 +215,7 @@ impl Hdf5 {
                 settled,
                 dimensions,
                 kept: KeptDimensions::default(),
+                first_named: FirstNamed::default(),
                 limited,
                 steps,
                 end,
