@@ -132,3 +132,39 @@ def test_names_of_dimensions_of_hdf5_are_labels(ranks: int, tmp_path: Path) -> N
         assert found["theirs"] == (None, "wide")
         assert found["group/later"] == ("y", None)
         assert sorted(found) == ["first", "group/later", "theirs", "x"]
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_arrays_of_a_new_file_agree_with_all_before_them(ranks: int, tmp_path: Path) -> None:
+    """They come one by one, and are held against the first one that has a dimension of that name in their group."""
+
+    def write(comm: hs.ThreadComm) -> None:
+        with hs.open(tmp_path / "a.nc", "w", format="netcdf4", unlimited=["t"], comm=comm) as file:
+
+            def put(name: str, shape: tuple[int, ...], *names: str) -> None:
+                values = np.full(shape, 1.0)
+                file.write(name, values, hs.Distribution.replicated(shape, comm.size), dimension_names=names)
+
+            for number in range(20):
+                put(f"v{number}", (2, 3), "t", "x")
+                put(f"g/v{number}", (number % 3 + 1, 5), "t", "x")
+            for name, shape in {"w": (2, 4), "g/w": (1, 3), "w2": (2, 2)}.items():
+                with pytest.raises(hs.InvalidError, match="dimension 'x' of length"):
+                    put(name, shape, "t", "x")
+            with pytest.raises(hs.InvalidError, match="a name that is free"):
+                put("w", (2,), "g")
+            with pytest.raises(hs.InvalidError, match=r"dimension|name"):
+                put("x/w", (2,), "y")
+            file.delete("v0")
+            put("y", (3,), "x")
+            with pytest.raises(hs.InvalidError, match="dimension 'x' of length 3"):
+                put("w", (4,), "x")
+            put("deep/er/v", (2, 7), "t", "x")
+
+    hs.threads(ranks, write)
+    with netCDF4.Dataset(tmp_path / "a.nc") as file:
+        assert (file.dimensions["x"].size, file["g"].dimensions["x"].size) == (3, 5)
+        assert file["deep/er"].dimensions["x"].size == 7
+        assert len(file.variables) == 20
+        assert len(file["g"].variables) == 20
+        assert np.all(file["deep/er/v"][:2] == 1)

@@ -181,3 +181,38 @@ def test_what_nobody_wrote_in_classic_files(ranks: int, given: bool, tmp_path: P
             expected = {"part": part, "none": np.full(shape, fills[kind], kind), "grow": grown}
             for name, each in expected.items():
                 assert np.array_equal(data[f"{name}_{kind}"][...], each), (name, kind, data[f"{name}_{kind}"][...])
+
+
+def written_bytes() -> int:
+    """What this process has written so far [B]."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("form", ["NETCDF3_64BIT_OFFSET", "netcdf4"])
+def test_what_pieces_hold_all_of_is_written_once(form: str, ranks: int, tmp_path: Path) -> None:
+    """What ranks leave out gets fill values, before the rest is written; where they hold all, nothing does."""
+    elements, path = 100_000, tmp_path / "a.nc"
+    order = np.random.default_rng(7).permutation(elements)
+
+    def write(comm: hs.ThreadComm, left: int) -> None:
+        mine = order[left:][comm.rank :: comm.size]
+        dist = hs.ElementMap((1, elements), mine)
+        with hs.open(path, "w", format=form, unlimited="t", comm=comm, durable=False) as file:
+            file.write("a", mine.astype(float), dist, dimension_names=["t", "x"])
+            file.append("a", mine + 0.5, dist)
+
+    for left in (0, 1):
+        before = written_bytes()
+        hs.threads(ranks, lambda comm, left=left: write(comm, left))
+        times = (written_bytes() - before) / (2 * 8 * elements)
+        # In netCDF-4 the library reads fill values where nothing was written.
+        assert times < 1.3 if left == 0 or form == "netcdf4" else times > 1.9
+        with netCDF4.Dataset(path) as file:
+            expected = np.ma.arange(elements, dtype=float)
+            expected[order[:left]] = np.ma.masked
+            for record, values in enumerate((expected, expected + 0.5)):
+                found = file["a"][record]
+                assert np.array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(values))
+                assert np.array_equal(found.compressed(), values.compressed())

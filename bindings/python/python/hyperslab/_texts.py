@@ -97,7 +97,7 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
 
 
 def _is_masked(array: NDArray[Any]) -> bool:
-    """Whether it is one of NumPy's masked arrays, whose module takes long to import and need not be."""
+    """Whether it is one of NumPy's masked arrays. Their module takes long to import, which few programs do."""
     return "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray)
 
 

@@ -1,6 +1,7 @@
 //! The bytes of a header.
 
 use super::attribute::Attribute;
+use super::counted::CountedHeader;
 use super::types::Version;
 use super::{NetcdfHeader, padded};
 
@@ -12,37 +13,11 @@ pub(super) enum List {
     Attributes = 0x0C,
 }
 
-/// How many bytes the first variables of a header take in it: those that were there when it was asked last.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    version: Option<Version>,
-    variables: usize,
-    bytes: u64,
-}
-
-/// It follows from what a header says.
-impl PartialEq for Counted {
-    fn eq(&self, _: &Counted) -> bool {
-        true
-    }
-}
-
-impl Eq for Counted {}
-
-impl Counted {
-    /// No more than so many variables are as they were.
-    pub(super) fn keep(&mut self, variables: usize) {
-        if variables < self.variables {
-            *self = Counted::default();
-        }
-    }
-}
-
 impl NetcdfHeader {
     /// How long [`NetcdfHeader::to_bytes`] is \[B\]. Looks only at variables that are new since it was asked last.
     pub(super) fn header_bytes(&mut self) -> u64 {
         if self.counted.version != Some(self.version) {
-            self.counted = Counted { version: Some(self.version), ..Counted::default() };
+            self.counted = CountedHeader { version: Some(self.version), ..CountedHeader::default() };
         }
         let mut out = self.building();
         for number in self.counted.variables..self.variables.len() {

@@ -13,6 +13,7 @@ mod adding;
 mod arranging;
 mod attribute;
 mod build;
+mod counted;
 mod editing;
 mod names;
 mod parse;
@@ -26,7 +27,7 @@ use crate::size::bytes_of;
 pub use adding::NewVariable;
 pub use arranging::{Arranged, Shifted};
 pub use attribute::Attribute;
-use build::Counted;
+use counted::CountedHeader;
 use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Stored, Strides};
 pub(crate) use names::FILL_VALUE;
@@ -76,7 +77,7 @@ pub struct NetcdfHeader {
     /// each lies in one stretch, until all are [arranged](NetcdfHeader::arrange).
     pub arranged: usize,
     /// How long what it says of variables is, as far as that was counted.
-    counted: Counted,
+    counted: CountedHeader,
 }
 
 impl NetcdfHeader {
@@ -90,7 +91,7 @@ impl NetcdfHeader {
             attributes,
             variables,
             arranged: 0,
-            counted: Counted::default(),
+            counted: CountedHeader::default(),
         }
     }
 

@@ -286,7 +286,7 @@ impl Form for Hdf5 {
         // What cannot be stored is refused now, and not when the file is closed; what is there was looked at when it came.
         let added = added.and_then(|()| self.check_new(before.arrays));
         for number in before.arrays..if self.options.netcdf { self.arrays.len() } else { 0 } {
-            self.first_named.note(number, &self.arrays[number]);
+            self.first_named.note(number, self.arrays[number].named());
         }
         added.inspect_err(|_| self.back_to(before))
     }

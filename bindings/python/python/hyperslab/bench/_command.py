@@ -11,11 +11,12 @@ def add_verbs(verbs: Any) -> None:
     """Add ``bench`` to the command line."""
     bench = verbs.add_parser("bench", help="measure this machine and this library")
     which = bench.add_subparsers(dest="bench", required=True, metavar="benchmark")
-    from hyperslab.bench import _alone, _e3sm, _entire, _formats, _growth, _maps, _peers, _regret
+    from hyperslab.bench import _alone, _e3sm, _entire, _flash, _formats, _growth, _maps, _peers, _regret
 
     _alone.add_verb(which)
     _e3sm.add_verb(which)
     _entire.add_verb(which)
+    _flash.add_verb(which)
     _formats.add_verb(which)
     _growth.add_verb(which)
     _maps.add_verb(which)

@@ -11,7 +11,7 @@ from typing import Any
 import hyperslab as hs
 from hyperslab._printing import say, say_json
 from hyperslab._progress import tell
-from hyperslab._quantities import said_bytes, number
+from hyperslab._quantities import number, said_bytes
 from hyperslab._scratch import scratch
 from hyperslab.bench._arguments import counts, positive
 from hyperslab.bench._launch import about, launch
@@ -19,14 +19,14 @@ from hyperslab.bench._launch import about, launch
 __all__ = ["add_verb"]
 
 DESCRIPTION = """\
-Writes the history of a climate model: hundreds of variables of a few types, most of them spread over the ranks by one of
-a few maps of elements (decompositions), the others whole on each rank; all in one batch, and one by one. Reads all of it
-in blocks. MAP is a file of decompositions as E3SM-IO has them, HEADER what 'ncdump -h' prints of the history. Without
-both it is a small case of our own.
+Writes the history of a climate model: hundreds of variables of a few types, most of them spread over the ranks by one
+of a few maps of elements (decompositions), the others whole on each rank; all in one batch, and one by one. Reads all
+of it in blocks. MAP is a file of decompositions as E3SM-IO has them, HEADER what 'ncdump -h' prints of the history.
+Without both it is a small case of our own.
 
-Beside it stands PnetCDF where --pnetcdf names its library: nonblocking calls of a list of parts for each variable and one
-wait for a record, or one collective call a variable; with its default hints and with the best of some. It must be made
-for the MPI of mpi4py. All take turns in one launch; every element is compared once. Files are warm and not synced.
+Beside it stands PnetCDF where --pnetcdf names its library: nonblocking calls of a list of parts for each variable and
+one wait for a record, or one collective call a variable; with its default hints and with the best of some. It must be
+made for the MPI of mpi4py. All take turns in one launch; every element is compared once. Files are warm and not synced.
 """
 ORDERS = ("batch", "one by one", "read")
 FORMATS = ("netcdf", "netcdf4", "zarr")
@@ -52,7 +52,9 @@ def add_verb(which: Any) -> None:
     verb.add_argument("--records", type=positive, default=1, help="records of the history; 1 by default")
     verb.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS), help="which formats")
     verb.add_argument("--pnetcdf", type=Path, help="libpnetcdf.so, made for the MPI of mpi4py")
-    verb.add_argument("--hints", type=int, default=4, help="sets of hints that PnetCDF tries beside its own; 4 by default")
+    verb.add_argument(
+        "--hints", type=int, default=4, help="sets of hints that PnetCDF tries beside its own; 4 by default"
+    )
     verb.add_argument("--directory", type=Path, default=Path(), help="where scratch files go; here by default")
     verb.add_argument("--repetitions", type=positive, default=5, help="rounds that count; 5 by default")
     verb.add_argument("--json", action="store_true", help="print all times as JSON")
@@ -98,11 +100,11 @@ def table(result: dict[str, Any]) -> str:
         lines.append(f"{way:18}{line}")
     peers = [way for way in middle if way.startswith("PnetCDF")]
     for way in [] if not peers else [one for one in middle if one not in peers]:
-        cells = []
+        ratios = []
         for order in ORDERS:
             best = min(middle[peer][order] for peer in peers if order in middle[peer])
-            cells.append(f"{'':10}{number(best / middle[way][order]) + 'x':>12}")
-        lines.append(f"{'best / ' + way:18}" + "".join(cells))
+            ratios.append(f"{'':10}{number(best / middle[way][order]) + 'x':>12}")
+        lines.append(f"{'best / ' + way:18}" + "".join(ratios))
     return "\n".join(lines)
 
 

@@ -146,9 +146,7 @@ def small(columns: int = 600, levels: int = 12, fields: int = 40) -> tuple[Heade
     order = (np.arange(columns) * 7) % columns if math.gcd(columns, 7) == 1 else np.arange(columns)
     dealt = [order[one * columns // processes : (one + 1) * columns // processes] for one in range(processes)]
     flat = Map((columns,), tuple(dealt))
-    deep = Map(
-        (levels, columns), tuple((np.arange(levels)[:, None] * columns + np.sort(one)).ravel() for one in dealt)
-    )
+    deep = Map((levels, columns), tuple((np.arange(levels)[:, None] * columns + np.sort(one)).ravel() for one in dealt))
     text = [f"\tfloat F{number:02}(time, {'lev, ' if number % 4 == 0 else ''}ncol) ;" for number in range(fields)]
     text += [f'\t\tF{number:02}:units = "K" ;' for number in range(fields)]
     head = f"netcdf small {{\ndimensions:\n\ttime = UNLIMITED ;\n\tncol = {columns} ;\n\tlev = {levels} ;\n"
@@ -157,7 +155,7 @@ def small(columns: int = 600, levels: int = 12, fields: int = 40) -> tuple[Heade
 
 
 def map_of(header: Header, variable: Variable, maps: tuple[Map, ...]) -> int | None:
-    """Which map a variable has: of those of its shape the last for records and the first for others, as E3SM-IO does."""
+    """Which map a variable has: of those of its shape the last for records and the first for others, as in E3SM-IO."""
     shape = header.shape(variable)
     alike = [number for number, one in enumerate(maps) if one.shape == shape]
     if not alike:

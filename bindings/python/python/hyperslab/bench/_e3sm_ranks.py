@@ -96,7 +96,9 @@ class Bench:
     def options(self, name: str) -> dict[str, Any]:
         """What a variable is made with."""
         one = self.variables[name]
-        return {"dimension_names": one.dims, "attributes": one.attributes} if one.dims else {"attributes": one.attributes}
+        return (
+            {"dimension_names": one.dims, "attributes": one.attributes} if one.dims else {"attributes": one.attributes}
+        )
 
     def opened(self, form: str, path: Path) -> Any:
         """A new file."""
@@ -198,7 +200,7 @@ class Bench:
                 count[-1] = min(share, shape[-1] - start[-1])
             found = np.empty(count, one.dtype)
             self._kept.append(found)
-            file.begin_get(file.number(name), Pieces(start[None], count[None]), found)
+            file.begin_get(file.number(name), start, found)
         file.wait()
         file.close()
 
@@ -223,13 +225,13 @@ class Bench:
 
     def check(self, way: str, found: dict[str, NDArray[Any]]) -> None:
         """Refuse other values than were written. Elements that no rank holds may be anything."""
-        held = [np.zeros(int(np.prod(one.shape)), bool) for one in self.maps]
-        for one, mask in zip(self.maps, held, strict=True):
-            mask[np.concatenate(one.processes)] = True
+        held = [np.zeros(int(np.prod(one.shape)), np.bool_) for one in self.maps]
+        for map_, mask in zip(self.maps, held, strict=True):
+            mask[np.concatenate(map_.processes)] = True
         for number, (name, one) in enumerate(self.variables.items()):
             wholes = [self._whole(number, one, record) for record in range(self.records)]
             whole = np.stack(wholes) if self.header.is_record(one) else wholes[0]
-            known = np.ones(self.header.shape(one), bool)
+            known = np.ones(self.header.shape(one), np.bool_)
             if (which := self.map_of[name]) is not None:
                 known = held[which].reshape(known.shape)
             mine = self.blocks(whole.shape).slices(self.comm.rank)
@@ -240,7 +242,9 @@ class Bench:
         """All ways in turns; the first round warms up, and is the first call of each."""
         hints: dict[str, dict[str, str]] = {}
         if self.task["pnetcdf"]:
-            sets = {f"{PNETCDF} hints {n}": one for n, one in enumerate(hint_sets(self.comm.size)[: self.task["hints"]])}
+            sets = {
+                f"{PNETCDF} hints {n}": one for n, one in enumerate(hint_sets(self.comm.size)[: self.task["hints"]])
+            }
             hints = {PNETCDF: {}, **sets}
         times: dict[str, dict[str, list[float]]] = {}
         pieces = self.pnetcdf_pieces() if hints else []
@@ -252,7 +256,8 @@ class Bench:
                     call = partial(self.ours, form, spread, path, in_batch=in_batch)
                     self.note(times, form, in_batch, self.timed(call)[0])
                     seconds, found = self.timed(partial(self.read, path))
-                    times[form].setdefault("read", []).append(seconds)
+                    if in_batch:
+                        times[form].setdefault("read", []).append(seconds)
                     if round_ == 0:
                         self.check(form, found)
             for name, one in hints.items():
@@ -262,7 +267,7 @@ class Bench:
                     self.note(times, name, in_batch, self.timed(call)[0])
                     if round_ == 0:
                         self.check(name, self.read(path))
-                    if name == PNETCDF:
+                    if name == PNETCDF and in_batch:
                         self._kept.clear()
                         times[name].setdefault("read", []).append(self.timed(partial(self.read_by_pnetcdf, path))[0])
         version = PnetCdf(Path(self.task["pnetcdf"]), self.comm, {}).version if hints else None

@@ -34,7 +34,7 @@ SEED = 20261130
 TIMES = (1, 2, 4, 8, 16)
 #: Differences below this say nothing [s].
 NOISE_SECONDS = 1e-3
-SUFFIXES = {"zarr": ".zarr", "hdf5": ".h5", "netcdf": ".nc"}
+SUFFIXES = {"zarr": ".zarr", "hdf5": ".h5", "netcdf": ".nc", "netcdf4": ".nc4"}
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,19 @@ def many_arrays(case: Case) -> Callable[[], object]:
     def write() -> None:
         with case.fresh() as file:
             file.write({f"a{at:06}": part for at in range(case.size)}, dist)
+
+    return write
+
+
+def arrays_in_turn(case: Case) -> Callable[[], object]:
+    """Small arrays, each by a call of its own."""
+    dist = hs.Distribution.block((64,), case.comm.size)
+    part = np.zeros(dist.local_shape(case.comm))
+
+    def write() -> None:
+        with case.fresh() as file:
+            for at in range(case.size):
+                file.write(f"a{at:06}", part, dist, dimension_names=["x"], attributes={"units": "m"})
 
     return write
 
@@ -230,6 +243,7 @@ OPERATIONS: dict[str, tuple[int, tuple[str, ...], Operation]] = {
     "boxes": (256, ("zarr", "hdf5", "netcdf"), boxes),
     "list of indices": (8192, ("zarr", "hdf5", "netcdf"), indices),
     "arrays of one call": (64, ("zarr", "hdf5", "netcdf"), many_arrays),
+    "arrays one by one": (64, ("zarr", "hdf5", "netcdf", "netcdf4"), arrays_in_turn),
     "arrays listed": (64, ("zarr", "hdf5", "netcdf"), list_arrays),
     "steps": (32, ("zarr", "hdf5"), steps),
     "appends": (32, ("zarr", "hdf5"), appends),

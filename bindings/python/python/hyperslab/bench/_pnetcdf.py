@@ -109,7 +109,7 @@ class PnetCdf:
             strerror = self._library.ncmpi_strerror
             strerror.restype = ctypes.c_char_p
             message = f"{name}: {strerror(status).decode()}"
-            raise hs.DeviceError(message)
+            raise hs.StorageError(message)
 
     def create(self, path: Path) -> None:
         """Make a file of CDF-5, in define mode."""
@@ -131,9 +131,7 @@ class PnetCdf:
         """Declare one."""
         found = ctypes.c_int()
         axes = (ctypes.c_int * len(dims))(*dims)
-        self._call(
-            "ncmpi_def_var", self._file, name.encode(), _kind(dtype)[0], len(dims), axes, ctypes.byref(found)
-        )
+        self._call("ncmpi_def_var", self._file, name.encode(), _kind(dtype)[0], len(dims), axes, ctypes.byref(found))
         for label, value in attributes.items():
             if isinstance(value, str):
                 text = value.encode()
@@ -170,10 +168,37 @@ class PnetCdf:
         self._pieces("iput", variable, pieces, array, ctypes.byref(request))
         self._requests.append(request.value)
 
-    def begin_get(self, variable: int, pieces: Pieces, array: NDArray[Any]) -> None:
-        """Gather a read of parts."""
-        request = ctypes.c_int()
-        self._pieces("iget", variable, pieces, array, ctypes.byref(request))
+    def begin_put_block(
+        self, variable: int, first: int, array: NDArray[Any], lying: tuple[NDArray[Any], MPI.Datatype] | None = None
+    ) -> None:
+        """Gather a write of rows from this one on, as an array has them, or a type of memory in a larger one."""
+        start = np.zeros(array.ndim, np.int64)
+        start[0], count = first, np.array(array.shape, np.int64)
+        memory, request = array if lying is None else lying[0], ctypes.c_int()
+        more: tuple[Any, ...] = ()
+        if lying is not None:
+            more = ctypes.c_longlong(1), self._handle(lying[1], MPI.Datatype)
+        name = f"ncmpi_iput_vara_{_kind(array.dtype)[1]}" if lying is None else "ncmpi_iput_vara"
+        places = (ctypes.c_void_p(one.ctypes.data) for one in (start, count, memory))
+        self._call(name, self._file, variable, *places, *more, ctypes.byref(request))
+        self._requests.append(request.value)
+
+    def part_of(self, shape: Sequence[int], part: Sequence[int], start: Sequence[int]) -> MPI.Datatype:
+        """A part of an array of doubles as a type of memory.
+
+        mpi4py makes such types by calls of large counts, which PnetCDF does not understand.
+        """
+        made = MPI.Datatype()
+        rows = [(ctypes.c_int * len(shape))(*one) for one in (shape, part, start)]
+        of, into = self._handle(MPI.DOUBLE, MPI.Datatype), ctypes.c_void_p(MPI._addressof(made))
+        self._call("MPI_Type_create_subarray", len(shape), *rows, int(MPI.ORDER_C), of, into)
+        return made.Commit()
+
+    def begin_get(self, variable: int, start: NDArray[np.int64], array: NDArray[Any]) -> None:
+        """Gather a read of a part as large as an array, from there on."""
+        request, count = ctypes.c_int(), np.array(array.shape, np.int64)
+        places = (ctypes.c_void_p(one.ctypes.data) for one in (start, count, array))
+        self._call(f"ncmpi_iget_vara_{_kind(array.dtype)[1]}", self._file, variable, *places, ctypes.byref(request))
         self._requests.append(request.value)
 
     def wait(self) -> None:
@@ -184,7 +209,7 @@ class PnetCdf:
         self._requests.clear()
         if any(states):
             message = f"ncmpi_wait_all: requests ended with {sorted(set(states))}"
-            raise hs.DeviceError(message)
+            raise hs.StorageError(message)
 
     def sync(self) -> None:
         """Have it reach the disk."""

@@ -27,6 +27,11 @@ impl<T> Default for ByPath<T> {
     }
 }
 
+/// The group that an array with this path lies in, as dimensions say it, and its name there.
+pub(super) fn group_of(path: &str) -> (String, &str) {
+    path.rsplit_once('/').map_or(("/".into(), path), |(group, name)| (format!("/{group}/"), name))
+}
+
 /// Paths of the groups that a path leads through.
 pub(super) fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(move |(end, _)| &path[..end])

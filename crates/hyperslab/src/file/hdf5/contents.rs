@@ -2,7 +2,7 @@
 
 use super::by_path::{ByPath, HasPath};
 use super::elements::{Cut, ElementsAt};
-use super::first_named::FirstNamed;
+use super::first_named::{DimensionsNamed, FirstNamed};
 use super::held::HeldAttributes;
 use super::known_dimensions::{KeptDimensions, SeenDimensions};
 use super::policy::{DATA_AT, LARGE, PAGE};
@@ -237,7 +237,7 @@ impl Hdf5 {
         let limited = self.arrays.iter().enumerate().filter(|(_, held)| !held.limits.is_empty());
         self.limited = limited.map(|(number, _)| number).collect();
         if self.options.netcdf {
-            self.first_named = FirstNamed::of(&self.arrays);
+            self.first_named = FirstNamed::of(self.arrays.iter().map(Hdf5Array::named));
         }
     }
 
@@ -329,6 +329,11 @@ pub(super) struct Said {
 }
 
 impl Hdf5Array {
+    /// Its path, and names of its dimensions.
+    pub(super) fn named(&self) -> DimensionsNamed<'_> {
+        (&self.array.name, self.dimensions.as_deref().unwrap_or_default())
+    }
+
     pub(super) fn dataset(&self, options: &Hdf5Options) -> Result<NewDataset, Fault> {
         let FileArray { name, shape, element } = &self.array;
         let made = Hdf5Attribute::of_values(&self.attributes.get(), Some(*element), options.dialect());

@@ -1,5 +1,6 @@
 //! Dimensions of a netCDF-4 file that exists, as all ranks know them, for variables that are added to it.
 
+use super::by_path::group_of;
 use super::contents::{Hdf5, Hdf5Array};
 use super::known_dimensions::{KnownDimension, SeenDimensions};
 use crate::error::format_fault;
@@ -23,11 +24,6 @@ pub(super) fn hear(r: &mut Reader) -> Option<SeenDimensions> {
         all.add(group, name, KnownDimension { length, unlimited: r.number()? == 1 });
     }
     Some(all)
-}
-
-/// The group that an array with this path lies in, as dimensions say it, and its name there.
-pub(super) fn group_of(path: &str) -> (String, &str) {
-    path.rsplit_once('/').map_or(("/".into(), path), |(group, name)| (format!("/{group}/"), name))
 }
 
 /// Each number once, in ascending order.
@@ -60,7 +56,7 @@ impl Hdf5 {
             names.collect::<Vec<_>>()
         };
         let groups = new.iter().flat_map(called).filter_map(|path| self.groups.number(&path)).collect();
-        self.check_tree(&unique(groups), &unique(self.first_named.beside(new)), new)
+        self.check_tree(&unique(groups), &unique(self.first_named.beside(new.iter().map(Hdf5Array::named))), new)
     }
 
     /// Refuses what cannot be stored of groups and arrays by their numbers, and of new arrays.
