@@ -47,11 +47,11 @@ def file(path: Path, comm: Any) -> None:
             group.write("rho", *given(comm, VALUES))
 
 
-def in_store(change: Callable[[Any, Any], None], mode: str = "r+", **more: Any) -> Callable[[Path, Any], None]:
+def in_store(change: Callable[[Any, Any], None], **more: Any) -> Callable[[Path, Any], None]:
     """A change of a store."""
 
     def run(place: Path, comm: Any) -> None:
-        with hs.open(place / "s.zarr", mode, comm=comm, **more) as group:
+        with hs.open(place / "s.zarr", "r+", comm=comm, **more) as group:
             change(group, comm)
 
     return run
@@ -74,14 +74,16 @@ OPERATIONS: dict[str, Callable[[Path, Any], None]] = {
     "overwrite": in_store(
         lambda group, comm: group.write("old", *given(comm, VALUES + 3), overwrite=True, chunks=(4, 4))
     ),
-    "store": in_store(lambda group, comm: None, "w"),
+    # Of another store, since nothing is left of what is looked at in this one.
+    "store": lambda place, comm: hs.open(place / "t.zarr", "w", comm=comm).close(),
     **{f"w {name}": again(name) for name in ("f.raw", "f.npy", "f.h5", "f.nc")},
 }
 
 
 def made(place: Path, comm: Any) -> None:
     """All that is replaced afterwards."""
-    zarr_store(place / "s.zarr", comm)
+    for name in ("s.zarr", "t.zarr"):
+        zarr_store(place / name, comm)
     for name in ("f.raw", "f.npy", "f.h5", "f.nc"):
         file(place / name, comm)
 

@@ -230,6 +230,32 @@ print(swallowed, late)
     assert done.stdout == "0 0\n", done.stderr
 
 
+def test_what_ended_a_wait_reaches_no_later_call(tmp_path: Path) -> None:
+    """For certain in the middle of it: another rank does not come."""
+    done = program(
+        HANDLER
+        + """
+signal.signal(signal.SIGUSR1, handler)
+comms = [hs.ThreadComm(core, threading.Barrier(2)) for core in hs._core.Comm.threads(2)]
+worker = threading.Thread(target=lambda: hs.open(sys.argv[1] + "/a.zarr", "w", comm=comms[1]), daemon=True)
+worker.start()
+store = hs.open(sys.argv[1] + "/a.zarr", "w", comm=comms[0])
+worker.join()
+request = store.iwrite("a", np.ones(4), hs.Distribution.block((8,), 2))
+soon(signal.SIGUSR1)
+try:
+    request.wait()
+except Stop as caught:
+    print(caught is error)
+with hs.open(sys.argv[1] + "/next.zarr", "w", comm=None) as fresh:
+    fresh.write("b", np.ones(10))
+print(hs.open(sys.argv[1] + "/next.zarr", comm=None).read("b").sum())
+""",
+        tmp_path,
+    )
+    assert done.stdout == "True\n10.0\n", (done.stdout, done.stderr)
+
+
 def test_a_handler_may_call_but_not_into_the_call_that_it_interrupts(tmp_path: Path) -> None:
     """A store of its own it may write; a call on the same communicator would wait for itself."""
     done = program(

@@ -22,7 +22,11 @@ def test_a_deliberate_fault_still_fits(mutation: Mutation) -> None:
         model = mutation.finder.split()[-1].split("::")[-1]
         files = [*ROOT.glob("crates/*/src/**/tests.rs"), *ROOT.glob("crates/*/src/**/tests/*.rs")]
         assert any(f"fn {model}(" in path.read_text(encoding="utf-8") for path in files)
-    elif not mutation.finder.startswith("cargo "):
+    elif mutation.finder.startswith("cargo "):
+        _, crate, test = mutation.finder.split()
+        folder = ROOT / "crates" / (crate.removeprefix("hyperslab-"))
+        assert (folder / ("src/lib.rs" if test == "lib" else f"tests/{test}.rs")).exists()
+    else:
         path, _, test = mutation.finder.partition("::")
         text = (ROOT / path).read_text(encoding="utf-8")
         name = re.split(r"\W", test)[0]

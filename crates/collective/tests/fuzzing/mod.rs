@@ -53,9 +53,16 @@ fn directory(bytes: &[u8]) -> MemoryTree {
     tree
 }
 
-/// Lets nobody believe some of what lies beside the store, which others have made: the lists, or what they lead to.
-struct Strange {
-    lists: bool,
+/// What lies beside the store and is of others, whom nobody believes.
+#[derive(Clone, Copy, PartialEq)]
+enum Strange {
+    /// The lists of owners.
+    Lists,
+    /// What the lists lead to.
+    Root,
+    /// The same, of which a place says so only when it is asked: nothing else that is done to it is refused. So it is where a
+    /// root has no record of its owner that could be refused, or has lost its name.
+    RootIfAsked,
 }
 
 impl Witness for Strange {
@@ -63,7 +70,12 @@ impl Witness for Strange {
         let is_root = deed.name.starts_with(ROOT) || deed.name.starts_with(&ROOT.replace("slab-", "slab-gone-"));
         let is_list = ["/owners", "slab-owners", "slab-update"].iter().any(|list| deed.name.ends_with(list));
         let asks = ["reading", "locking", "editing", "claiming", "adding to", "believing"].contains(&deed.verb);
-        match asks && if self.lists { is_list } else { is_root } {
+        let is_refused = match self {
+            Strange::Lists => asks && is_list,
+            Strange::Root => asks && is_root,
+            Strange::RootIfAsked => deed.verb == "believing" && is_root,
+        };
+        match is_refused {
             true => Err(Fault::new(FaultKind::Foreign, format!("'{}' is not believed", deed.name))),
             false => Ok(()),
         }
@@ -72,10 +84,10 @@ impl Witness for Strange {
 
 /// What others have planted changes nothing, and who only reads goes on.
 fn check_strange(bytes: &[u8]) {
-    for lists in [false, true] {
+    for kind in [Strange::Lists, Strange::Root, Strange::RootIfAsked] {
         let tree = directory(bytes);
         let before = tree.files();
-        let strange = tree.watched(Arc::new(Strange { lists }));
+        let strange = tree.watched(Arc::new(kind));
         let home = Home::beside(strange.at(&strange.full("")), "a.zarr");
         let _ = complete(&home);
         recover(&home, Whose::Named).expect("who only reads goes on");
@@ -86,7 +98,8 @@ fn check_strange(bytes: &[u8]) {
         let _ = clean(&strange.below("a.zarr"), false);
         // A root without a list that is believed has no owner.
         let is_kept = |file: &&(String, Vec<u8>)| {
-            !lists && file.0.starts_with(ROOT) || file.0.starts_with("a.zarr/rho/") && !file.0.ends_with("-update")
+            kind != Strange::Lists && file.0.starts_with(ROOT)
+                || file.0.starts_with("a.zarr/rho/") && !file.0.ends_with("-update")
         };
         let after = tree.files();
         assert!(before.iter().filter(is_kept).eq(after.iter().filter(is_kept)), "strangers changed it: {after:?}");
