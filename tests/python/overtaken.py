@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+import numpy as np
 
 from disturbed import RAW, WHOLE, full, kind_of, main
 from fault_library import Fault, Faults
 
+#: An array whose chunks are so long that no rank writes one itself, but a thread of its own, which may be left behind.
+LARGE = (2, 1 << 20)
 #: Longest time for which a program is held up [ms].
 HELD_MS = 30_000
 #: What a program has open when it ends without closing it.
@@ -72,12 +75,12 @@ def update_and_give_up(directory: Path, faults: Faults, group: str) -> str:
 
     def rank(comm: hs.ThreadComm) -> str:
         store = hs.open(path, "r+", comm=comm, **limits)
-        dist = hs.Distribution.block((64, 8), comm.size)
+        dist = hs.Distribution.block(LARGE, comm.size)
         if comm.rank == 0:
-            hold(faults, directory, Fault("target", 1, "stall", HELD_MS), path / "b" / "c.63.0")
+            hold(faults, directory, Fault("target", 1, "stall", HELD_MS), path / "large" / "c.1.0")
         comm.barrier()
-        mine = full(5.0)[: dist.local_shape(comm)[0], : dist.local_shape(comm)[1]]
-        return kind_of(lambda: store.write("b", mine, dist, section=WHOLE, strategy="independent"))
+        mine = np.full(dist.local_shape(comm), 5.0)
+        return kind_of(lambda: store.write("large", mine, dist, section=WHOLE, strategy="independent"))
 
     ended = hs.threads(2, rank)
     (directory / "given-up").touch()

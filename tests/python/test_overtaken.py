@@ -20,7 +20,7 @@ from hyperslab._clean import clean
 from disturbed import RAW, WHOLE, full, kind_of, make, values_of
 from fault_library import compiled, quick_directory
 from neighbours import leftovers
-from overtaken import striped
+from overtaken import LARGE, striped
 
 HERE = Path(__file__).parent
 LIMIT_SECONDS = 60.0
@@ -132,7 +132,8 @@ def test_what_is_taken_back_is_ones_own(how: str, directory: Path, preloaded: di
 
 @pytest.mark.parametrize("way", ["same", "group above", "link to the group", "link above"])
 def test_a_late_chunk_reaches_no_later_update(way: str, directory: Path, preloaded: dict[str, str]) -> None:
-    make(directory / "a.zarr" / "g")
+    with hs.open(directory / "a.zarr" / "g", "w", durable=False) as store:
+        store.write("large", np.full(LARGE, 1.0), chunks=(1, LARGE[1]))
     (directory / "link").symlink_to(directory / "a.zarr" / "g")
     (directory / "above").symlink_to(directory)
     path = {
@@ -143,13 +144,16 @@ def test_a_late_chunk_reaches_no_later_update(way: str, directory: Path, preload
     }[way]
     with other("update_and_give_up:g", directory, preloaded) as process:
         wait_for(directory / "given-up", process)
+        # The chunk is late still: nobody let it go on, and the time for which it is held up is not over.
+        with hs.open(directory / "a.zarr" / "g") as store:
+            assert values_of(lambda: store.read("large", section=(1, slice(None)))) == [1.0]
         with hs.open(path, "r+") as store:
             group = store.group("g") if way == "group above" else store
-            group.write("b", full(9.0), section=WHOLE)
+            group.write("large", np.full(LARGE, 9.0), section=WHOLE)
         (directory / "gate").touch()
         assert ended(process) == "['TimeoutError', 'TimeoutError']"
     with hs.open(directory / "a.zarr" / "g") as store:
-        assert values_of(lambda: store.read("b")) == [9.0]
+        assert values_of(lambda: store.read("large")) == [9.0]
         assert store.unfinished == ()
 
 
