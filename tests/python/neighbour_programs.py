@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import hyperslab as hs
 import numpy as np
 
+from peak import peak_bytes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -90,14 +92,14 @@ def run(link: Connection) -> None:
 
 def outcome_of(call: Callable[[], Any]) -> Outcome:
     """Make a call."""
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before, started = peak_bytes(), time.monotonic()
     kind, text, ours, value = "none", "the call succeeded", True, None
     try:
         value = call()
     except Exception as error:  # noqa: BLE001 (any error is the result)
         kind, text, ours = type(error).__name__, str(error), isinstance(error, hs.Error)
     seconds = time.monotonic() - started
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    memory = peak_bytes() - before
     return Outcome(kind, text, ours, value, seconds, memory)
 
 

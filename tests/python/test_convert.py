@@ -17,6 +17,8 @@ import zarr
 from hyperslab.__main__ import main
 from numpy.typing import NDArray
 
+from peak import PEAK
+
 ENDS = {"zarr": ".zarr", "hdf5": ".h5", "netcdf4": ".nc4", "netcdf3": ".nc"}
 RNG = np.random.default_rng(3)
 ARRAYS: dict[str, NDArray[Any]] = {
@@ -114,18 +116,18 @@ def test_groups_shards_and_what_is_asked_for(tmp_path: Path) -> None:
 
 
 #: Converts a file and prints by how much the memory of the process grew at most [B].
-FRUGAL = """
-import resource, sys
+FRUGAL = (
+    PEAK
+    + """
+import sys
 import hyperslab as hs
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
 hs.convert(sys.argv[1], sys.argv[2], names=["small"], memory="1MiB")
-before = peak()
+before = peak_bytes()
 hs.convert(sys.argv[1], sys.argv[3], memory="16MiB")
-print(peak() - before)
+print(peak_bytes() - before)
 """
+)
 
 
 def test_a_file_of_many_budgets(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ import pytest
 from hyperslab import _core
 from hyperslab.__main__ import main
 
+from peak import PEAK
+
 #: How datasets are made so that each kind of index of chunks occurs, with the library that writes it.
 INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "tree 1": ("earliest", {}),
@@ -219,15 +221,18 @@ def test_a_limit_of_memory_leaves_large_chunks_unchecked(kind: str, more: int, b
         assert found["large"] == ["0", "0", "1"]
 
 
-#: How much memory the opening of a store takes [KiB].
-OPENED = """
-import resource, sys
+#: How much memory the opening of a store takes [B].
+OPENED = (
+    PEAK
+    + """
+import sys
 import hyperslab as hs
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_bytes()
 store = hs.open(sys.argv[1])
 assert dict(store.attrs) == {"title": "many"}
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(peak_bytes() - before)
 """
+)
 
 
 def test_consolidated_metadata_are_not_kept(tmp_path: Path) -> None:
@@ -242,7 +247,37 @@ def test_consolidated_metadata_are_not_kept(tmp_path: Path) -> None:
         {"zarr_format": 3, "node_type": "group", "attributes": {"title": "many"}, "consolidated_metadata": block}
     )
     (path / "zarr.json").write_text(text)
-    assert int(run(OPENED, path)) * 1024 < 4 * len(text) + (16 << 20)
+    assert int(run(OPENED, path)) < 4 * len(text) + (16 << 20)
+
+
+#: How much memory the check of a store takes [B], and how many findings there are.
+VERIFIED = (
+    PEAK
+    + """
+import sys
+import hyperslab as hs
+before = peak_bytes()
+findings = hs.verify(sys.argv[1]).findings
+print(peak_bytes() - before, *(finding.text for finding in findings))
+"""
+)
+
+
+def test_consolidated_metadata_are_compared_node_by_node(tmp_path: Path) -> None:
+    """As Python's objects, what the nodes say takes six times as much as the text, and that twice."""
+    nodes = 300
+    told: dict[str, Any] = {"zarr_format": 3, "node_type": "group", "attributes": {"levels": list(range(1000, 5000))}}
+    metadata = {f"g{number}": told for number in range(nodes)}
+    for name in metadata:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "zarr.json").write_text(json.dumps(told))
+    metadata["g7"] = told | {"attributes": {}}
+    block = {"kind": "inline", "must_understand": False, "metadata": metadata}
+    text = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": block})
+    (tmp_path / "zarr.json").write_text(text)
+    took, _, found = run(VERIFIED, tmp_path).partition(" ")
+    assert found.strip() == "consolidated metadata are stale: 'g7' differs in attributes"
+    assert int(took) < 6 * len(text) + (16 << 20)
 
 
 def hostile_shard(tmp_path: Path) -> Path:

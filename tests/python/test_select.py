@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from mpi_launch import run_ranks
+from peak import PEAK
 from select_cases import run_case
 from server_cases import serve
 
@@ -223,23 +224,23 @@ def test_histograms_and_reductions_of_nothing(grid: Any) -> None:
 
 
 #: Selects from an array of 256 MiB and prints by how much its memory grew at most [B].
-FRUGAL = """
-import resource, sys
+FRUGAL = (
+    PEAK
+    + """
+import sys
 import hyperslab as hs
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 with hs.open(sys.argv[1]) as store:
     store.select("rho > 2", ["rho"], memory="1MiB")
-    before = peak()
+    before = peak_bytes()
     assert store.select("rho > 2", ["rho"], memory="16MiB").count == 0
     assert store.select("rho < 2", [], owner="0", memory="16MiB").count == 1 << 25
     assert store.reduce("count", "rho", "rho < 2", memory="16MiB") == 1 << 25
     found = store.select("rho < 0.0625", ["rho"], memory="16MiB")
     assert 1 << 20 < found.count < 1 << 22
-print(peak() - before)
+print(peak_bytes() - before)
 """
+)
 
 
 def test_memory_stays_within_the_budget(tmp_path: Path) -> None:

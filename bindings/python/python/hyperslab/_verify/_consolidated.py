@@ -8,45 +8,45 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hyperslab._verify._grid import named
+from hyperslab._verify._members import CONSOLIDATED, Block, parsed
 
 #: Members that say what an array or group is, with what their absence means.
 _DEFAULTS: dict[str, Any] = {"attributes": {}, "dimension_names": None, "storage_transformers": []}
 _SEPARATORS = {"default": "/", "v2": "."}
 
 
-def stale(
-    block: Any, group: str, nodes: Mapping[str, Mapping[str, Any]], skipped: set[str]
-) -> Iterator[tuple[str, str]]:
+def stale(block: Block, group: str, nodes: Mapping[str, bytes], skipped: set[str]) -> Iterator[tuple[str, str]]:
     """What a block of consolidated metadata says that is not so: names of nodes, and what differs.
 
     Parameters
     ----------
-    block
-        The member ``consolidated_metadata`` of a group.
+    block : Block
+        The consolidated metadata of a group.
     group : str
         Name of the group.
     nodes : mapping
-        Metadata of all nodes of the store, by name.
+        Texts of the metadata of all nodes of the store, by name.
     skipped : set of str
         Names of nodes whose metadata could not be read, of which nothing is said.
     """
-    listed = block.get("metadata") if isinstance(block, dict) else None
-    if not isinstance(listed, dict):
+    listed = block.nodes()
+    if listed is None:
         yield group, "the block of consolidated metadata lists no nodes"
         return
     prefix = f"{group}/" if group else ""
-    for name, told in sorted(listed.items()):
+    names, found = set(), []
+    for name, told in listed:
         node = prefix + name
+        names.add(name)
         if node in skipped:
             continue
         if node not in nodes:
-            yield node, "is listed, but not there"
-            continue
-        differs = differences(told, nodes[node])
-        if differs:
-            yield node, f"differs in {', '.join(differs)}"
+            found.append((node, "is listed, but not there"))
+        elif differs := differences(told, parsed(nodes[node])[0]):
+            found.append((node, f"differs in {', '.join(differs)}"))
+    yield from sorted(found)
     for node in sorted(nodes):
-        if node.startswith(prefix) and node != group and node.removeprefix(prefix) not in listed:
+        if node.startswith(prefix) and node != group and node.removeprefix(prefix) not in names:
             yield node, "is there, but not listed"
 
 
@@ -62,7 +62,7 @@ def differences(told: Any, actual: Mapping[str, Any]) -> list[str]:
 
 
 def _normal(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    found = {key: value for key, value in metadata.items() if key != "consolidated_metadata"}
+    found = {key: value for key, value in metadata.items() if key != CONSOLIDATED}
     for key, default in _DEFAULTS.items():
         if found.get(key, default) == default:
             found.pop(key, None)

@@ -73,8 +73,9 @@ def _verify_array(array: ArrayNode, library: Library, pool: Readers, jobs: int, 
 
 def _total_bytes(array: ArrayNode) -> int:
     """Size of all elements, as far as the name of their type tells; for the bar."""
-    grid = Grid.of(array.metadata)
-    bits = re.search(r"[0-9]+$", named(array.metadata.get("data_type"))[0])
+    metadata = array.metadata
+    grid = Grid.of(metadata)
+    bits = re.search(r"[0-9]+$", named(metadata.get("data_type"))[0])
     itemsize = max(int(bits[0]) // 8, 1) if bits is not None and len(bits[0]) < 4 else 1
     return 0 if grid is None else math.prod(grid.shape) * itemsize
 
@@ -92,7 +93,8 @@ class _Array:
         found: Found,
     ) -> None:
         self._array = array
-        self._grid = Grid.of(array.metadata)
+        self._metadata = array.metadata
+        self._grid = Grid.of(self._metadata)
         self._node = node
         self._pool = pool
         self._most = 4 * jobs
@@ -110,7 +112,7 @@ class _Array:
         try:
             self._info = self._node.array()
             if self._grid is not None:
-                self._length = self._grid.plain_bytes(self._array.metadata, self._info.dtype.itemsize)
+                self._length = self._grid.plain_bytes(self._metadata, self._info.dtype.itemsize)
         except Problem as problem:
             path = self._array.path / "zarr.json"
             self._note(problem.severity, problem.kind, str(path), problem.text)
@@ -118,7 +120,7 @@ class _Array:
                 self._grid = None
         self._read_all()
         name, grid = self._array.name, self._grid
-        dtype = named(self._array.metadata.get("data_type"))[0] or None
+        dtype = named(self._metadata.get("data_type"))[0] or None
         if grid is None:
             return VerifiedArray(name, dtype=dtype)
         return VerifiedArray(

@@ -17,6 +17,7 @@ from hyperslab._verify import _leftovers
 from hyperslab._verify._consolidated import stale
 from hyperslab._verify._files import Damaged, Denied, content, follow, kind_of, link_text, ours
 from hyperslab._verify._library import Library, Problem
+from hyperslab._verify._members import Block, parsed
 from hyperslab.errors import InvalidError
 
 _METADATA = "zarr.json"
@@ -28,11 +29,16 @@ _CHUNK = re.compile(r"c(?:\.[0-9]+)+")
 
 @dataclass(frozen=True)
 class ArrayNode:
-    """An array that was found: its name, its directory and what its metadata say."""
+    """An array that was found: its name, its directory and the text of its metadata."""
 
     name: str
     path: Path
-    metadata: dict[str, Any]
+    text: bytes
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What they say; as text they take less room."""
+        return parsed(self.text)[0]
 
 
 @dataclass
@@ -41,8 +47,8 @@ class Tree:
 
     groups: int = 0
     arrays: list[ArrayNode] = field(default_factory=list)
-    #: Metadata of all nodes, by name.
-    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Texts of the metadata of all nodes, by name.
+    nodes: dict[str, bytes] = field(default_factory=dict)
     #: Nodes whose metadata could not be read.
     unread: set[str] = field(default_factory=set)
 
@@ -75,7 +81,7 @@ class _Walk:
         #: Directories that were visited, since links may lead back.
         self._seen: set[tuple[int, int]] = set()
         #: Groups with consolidated metadata, in whose path they are told.
-        self._consolidated: list[tuple[str, Path, Any]] = []
+        self._consolidated: list[tuple[str, Path, Block]] = []
 
     def run(self) -> Tree:
         left = [_Folder("", self._root)]
@@ -105,23 +111,26 @@ class _Walk:
         self._seen.add(identity)
         path = folder.path / _METADATA
         try:
-            metadata = _parsed(content(path))
+            text = content(path)
+            metadata, block = parsed(text)
         except FileNotFoundError:
             return self._without_metadata(folder)
         except (Damaged, Denied) as error:
             self._unread(folder, path, error)
             return self._below(folder)
-        self._tree.nodes[folder.name] = metadata
+        # Of a group that tells of others, what it says of itself.
+        text = text if block is None else json.dumps(metadata).encode()
+        self._tree.nodes[folder.name] = text
         if metadata.get("node_type") == "array":
-            self._tree.arrays.append(ArrayNode(folder.name, folder.path, metadata))
+            self._tree.arrays.append(ArrayNode(folder.name, folder.path, text))
             return []
         try:
             self._library.node(folder.path).check_group()
         except Problem as problem:
             self._note(Finding(problem.severity, problem.kind, str(path), problem.text, folder.name))
         self._tree.groups += 1
-        if metadata.get("consolidated_metadata") is not None:
-            self._consolidated.append((folder.name, path, metadata["consolidated_metadata"]))
+        if block is not None:
+            self._consolidated.append((folder.name, path, block))
         return self._below(folder)
 
     def _unread(self, folder: _Folder, path: Path, error: Damaged | Denied) -> None:
@@ -209,10 +218,11 @@ class _Walk:
 def changed(array: ArrayNode) -> ArrayNode | None:
     """The array as it is now, if its metadata have changed since they were read."""
     try:
-        now = _parsed(content(array.path / _METADATA))
+        text = content(array.path / _METADATA)
+        now, _ = parsed(text)
     except (OSError, Damaged, Denied):
         return None
-    return None if now == array.metadata else ArrayNode(array.name, array.path, now)
+    return None if now == array.metadata else ArrayNode(array.name, array.path, text)
 
 
 def unlistable(path: str, error: Exception, array: str | None = None) -> Finding:
@@ -225,28 +235,3 @@ def unlistable(path: str, error: Exception, array: str | None = None) -> Finding
 
 def _of_foreign(error: Damaged | Denied) -> tuple[Severity, str]:
     return ("unchecked", "permission") if isinstance(error, Denied) else ("warning", "foreign")
-
-
-def _parsed(text: bytes) -> dict[str, Any]:
-    """A JSON object.
-
-    Raises
-    ------
-    Damaged
-        If it is none.
-    """
-    try:
-        found = json.loads(text, parse_int=_integer)
-    except RecursionError:
-        raise Damaged("expected JSON, found more nesting than can be read") from None
-    except ValueError as error:
-        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ", since they are no UTF-8"
-        raise Damaged(f"expected JSON, found {len(text)} B that do not parse{where}") from None
-    if not isinstance(found, dict):
-        raise Damaged(f"expected a JSON object, found {type(found).__name__}")
-    return found
-
-
-def _integer(digits: str) -> int | float:
-    """A number; Python refuses to read thousands of digits."""
-    return int(digits) if len(digits) < 4000 else float(digits)
