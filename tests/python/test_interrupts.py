@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from fault_library import quick_directory
 from fault_operations import disks
 from interrupt_cases import ALONE, BESIDE, THREADS, campaign
 from mpi_launch import printed, run_ranks, running
-from struck_doors import OPENINGS, VALUES, Moments, Struck, at_each_moment, fill, handling
+from struck_doors import OPENINGS, VALUES, Moments, Struck, at_each_moment, fill, handler, handling
 from test_faults import seed_of_this_run
 
 #: Cases in the ordinary tests: of one process, and of ranks of MPI.
@@ -402,6 +403,58 @@ def test_other_ranks_do_not_wait_for_one_that_is_interrupted_in_a_door(name: str
     assert ended == ["passed"] * 3
     # Of a store, no call gives anything up.
     assert seen == {before, inside} | ({after} if name != "zarr" else set())
+
+
+class Striking:
+    """A value that a signal meets while it is looked at, before the call has begun."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        handler()
+
+    def __iter__(self) -> Any:
+        handler()
+
+    keys = items = __iter__
+
+
+#: Calls with a value for one rank.
+CALLS: dict[str, Callable[[hs.Group, Any, hs.Distribution], Any]] = {
+    "write": lambda group, given, dist: group.write("a", given, dist),
+    "several": lambda group, given, dist: group.write({"a": given}, dist),
+    "request": lambda group, given, dist: group.iwrite("a", given, dist).wait(),
+    "append": lambda group, given, dist: group.append("b", given, dist),
+    "attributes": lambda group, given, _: group.attrs.update({"a": given}),
+    "group": lambda group, given, _: group.create_group("g", attributes={"a": given}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_other_ranks_do_not_wait_for_one_that_is_interrupted_before_its_call(name: str, tmp_path: Path) -> None:
+    """Though it goes on: it neither leaves nor calls again."""
+
+    def one(comm: hs.ThreadComm, others: threading.Barrier) -> str:
+        with hs.open(tmp_path / "a.zarr", "w", comm=comm) as group:
+            dist = hs.Distribution.block((6,), comm.size)
+            mine = VALUES[dist.slices(comm.rank)]
+            group.write("b", mine, dist)
+            # Who is at the end of a call still may hear of it there.
+            comm.barrier()
+            try:
+                CALLS[name](group, Striking() if comm.rank == 1 else mine, dist)
+            except (Struck, hs.InterruptedError):
+                others.wait(10)
+                raise
+        return "passed"
+
+    def ended(comm: hs.ThreadComm, others: threading.Barrier) -> str:
+        try:
+            return one(comm, others)
+        except (hs.Error, Struck, threading.BrokenBarrierError) as error:
+            return type(error).__name__
+
+    others = threading.Barrier(3)
+    with handling():
+        assert hs.threads(3, lambda comm: ended(comm, others)) == ["InterruptedError", "Struck", "InterruptedError"]
 
 
 @pytest.mark.parametrize("victim", [0, 2])

@@ -158,6 +158,12 @@ impl Comm {
         self.0.is_interrupted()
     }
 
+    /// Calls and requests that this rank has begun on it.
+    #[getter]
+    fn begun(&self) -> u64 {
+        self.0.begun()
+    }
+
     #[getter]
     fn poisoned(&self, py: Python<'_>) -> PyResult<bool> {
         waiting(py, || self.0.is_poisoned())

@@ -20,7 +20,7 @@ use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question};
 use hyperslab_world::{Fault, FaultKind, Location, Names};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -63,6 +63,8 @@ struct Shared {
     elsewhere: Option<Elsewhere>,
     /// Whether requests were made on it.
     listed: AtomicBool,
+    /// Calls and requests that were begun on it.
+    begun: AtomicU64,
     /// Cores beside its own that its rank may use.
     idle_cores: u32,
     /// Whether it is one of several processes that MPI does not know of.
@@ -161,6 +163,7 @@ impl Comm {
                 listings: Listings::default(),
                 elsewhere,
                 listed: AtomicBool::new(false),
+                begun: AtomicU64::new(0),
                 idle_cores,
                 lone,
             }
@@ -264,6 +267,7 @@ impl Comm {
 
     /// What this thread is in, for those that count its calls.
     pub(crate) fn counted(&self) -> Counted {
+        self.shared.begun.fetch_add(1, Ordering::Relaxed);
         Counted::new(&self.shared)
     }
 
@@ -341,6 +345,7 @@ impl Comm {
     }
 
     pub(crate) fn submit(&self, outcome: Arc<Outcome>, staged: u64, task: Box<dyn Chore>) {
+        self.shared.begun.fetch_add(1, Ordering::Relaxed);
         Line::submit(Keep(self.shared.clone()), outcome, staged, task);
         crew::requests(&self.shared);
         if !self.shared.listed.swap(true, Ordering::Relaxed) {
@@ -384,31 +389,8 @@ impl Comm {
         (failures.into_iter().map(crate::Error::from).collect(), given_up)
     }
 
-    /// Lets all other ranks fail, at what they are at or come to next, since the program of this one ends with an error.
-    pub fn end_with_error(&self, why: &str) {
-        let why = why.to_string();
-        self.without_waiting(move |machine, party| {
-            let text = format!("rank {} ended its program with an error: {why}", party.rank());
-            let fault = Fault::new(FaultKind::Peer, text).hint("look at what that rank printed");
-            party.leave(machine, fault);
-        });
-    }
-
-    /// Ends a call that other ranks are in, or come to, and that an interrupt kept this one from making.
-    pub fn interrupt(&self, what: &str) {
-        if self.size() > 1 {
-            let what = what.to_string();
-            self.without_waiting(move |machine, party| party.leave(machine, crew::interrupted(&what, party.rank())));
-        }
-    }
-
-    /// Tells other ranks that the program of this one ends: who waits for it, or comes to, fails.
-    pub fn depart(&self) {
-        self.without_waiting(|machine, party| party.depart(machine));
-    }
-
     /// Acts at once, or after the requests that are under way; not at all while a call of another thread is.
-    fn without_waiting(&self, act: impl FnOnce(&mut Machine, &mut Party) + Send + 'static) {
+    pub(crate) fn without_waiting(&self, act: impl FnOnce(&mut Machine, &mut Party) + Send + 'static) {
         if self.check_usable().is_err() {
             return;
         }
@@ -435,6 +417,11 @@ impl Comm {
             return Err(Fault::new(FaultKind::Invalid, text).hint("set a flag in the handler, or raise, and call then"));
         }
         self.line().check_process()
+    }
+
+    /// How many calls and requests this rank has begun on it: who finds as many as before has made none, and is waited for.
+    pub fn begun(&self) -> u64 {
+        self.shared.begun.load(Ordering::Relaxed)
     }
 
     /// Whether this thread is in a call on it, which a handler of signals interrupts.

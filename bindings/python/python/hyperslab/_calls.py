@@ -42,6 +42,7 @@ __all__ = [
     "give_up",
     "held",
     "holding",
+    "interrupt",
     "is_known",
     "local_extents",
     "progress",
@@ -139,13 +140,17 @@ def _shows(comm: _core.Comm) -> bool:
 
 
 class attending:  # noqa: N801 (it reads as what it does; a class, since a generator takes longer than a short call)
-    """Where a rank makes its arguments ready: a failure here is raised on all ranks, and nobody waits for this one."""
+    """Where a rank makes its arguments ready: a failure here is raised on all ranks, and nobody waits for this one.
 
-    __slots__ = ("_comm", "_what")
+    What a handler of signals raises before the call has begun ends it on the other ranks, as it does in the call.
+    """
+
+    __slots__ = ("_begun", "_comm", "_what")
 
     def __init__(self, comm: _core.Comm, what: str) -> None:
         self._comm = comm
         self._what = what
+        self._begun = comm.begun
 
     def __enter__(self) -> None:
         """Nothing has failed yet."""
@@ -158,6 +163,8 @@ class attending:  # noqa: N801 (it reads as what it does; a class, since a gener
             raise self._comm.attend(self._what, unready(error)) from error
         if isinstance(error, InvalidError) and not _says(error, self._what):
             raise _asked(error, self._what) from error.__cause__
+        if error is not None:
+            interrupt(error, self._comm, self._begun, self._what)
 
     def _is_known(self, error: Exception) -> bool:
         """Whether the other ranks have the failure already."""
@@ -263,9 +270,20 @@ def give_up(core: _core.Target, comm: _core.Comm, what: str, error: BaseExceptio
     """Leave an opening whose caller never gets what is open: other ranks have it, or wait for this one."""
     if core.is_open:
         end(core, comm, error)
-    if not is_known(error, comm) and (not isinstance(error, Exception) or travels(error)):
+    if not is_known(error, comm) and is_of_a_signal(error):
         # A signal came before the call, or when it had ended well. Where the call was ended by it, this does nothing.
         comm.interrupt(what)
+
+
+def interrupt(error: BaseException, comm: _core.Comm, begun: int, what: str) -> None:
+    """End a call on the other ranks that this one has not begun, since a handler of signals raised something before."""
+    if comm.begun == begun and is_of_a_signal(error):
+        comm.interrupt(what)
+
+
+def is_of_a_signal(error: BaseException) -> bool:
+    """Whether a handler of signals raised it, or it ends the program: what is no failure of the call that it meets."""
+    return not isinstance(error, Exception) or travels(error)
 
 
 def is_known(error: BaseException, comm: _core.Comm) -> bool:

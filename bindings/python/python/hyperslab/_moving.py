@@ -34,6 +34,7 @@ from hyperslab._parts import (
     section_in,
     sections_in,
     spread_of,
+    write_plainly,
 )
 from hyperslab._texts import SLOTS, all_in_slots, filled, places_of
 from hyperslab._typed import raw_of
@@ -164,7 +165,7 @@ class Moving(_core.Context):
             What was chosen and what it cost.
         """
         if plain(self._comm, options):
-            report = self._core.write_plain(name, array, dist, options.get("section"))
+            report = write_plainly(self._comm, self._core, (name, array, dist, options.get("section")))
             if report is not None:
                 self._changes.count += 1
                 return report
@@ -212,13 +213,13 @@ class Moving(_core.Context):
         ...     float(store.read("rho").sum())
         12.0
         """
-        what = told("write of", name, f"to '{self.path}'")
+        what, begun = told("write of", name, f"to '{self.path}'"), self._comm.begun
         try:
             _options.check("iwrite", options, _options.WriteOptions)
             asks, given = self._prepare_write(name, array, dist, options)
             core = self._core.write_later(asks, given, bool(staged))
-        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._core, what, error)
+        except BaseException as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self, what, begun, error)
         self._changes.count += 1
         return Request(core, self._done)
 
@@ -251,8 +252,7 @@ class Moving(_core.Context):
 
     def _say_new(self, given: _core._WriteKeywords, options: _options.WriteOptions, asks: Sequence[_core._Ask]) -> None:
         """Say what new arrays shall be, as far as that is given."""
-        shards, names = options.get("shards"), options.get("dimension_names")
-        attributes = options.get("attributes")
+        shards, names, attributes = options.get("shards"), options.get("dimension_names"), options.get("attributes")
         cut, typical = chunking_of_asks(options.get("chunks"), asks, options.get("dtype"))
         given |= {
             "chunks": cut,
@@ -384,7 +384,7 @@ class Moving(_core.Context):
         """
         try:
             if plain(self._comm, options):
-                here = self._info if self._knows_types else None, self._comm.rank
+                here = self._info if self._knows_types else None, self._comm
                 found = read_plainly(self._core, (name, dist, out, options.get("section")), *here)
                 if found is not None:
                     return found
@@ -446,7 +446,7 @@ class Moving(_core.Context):
         ...     request.wait()
         array([1., 2.])
         """
-        what = told("read of", name, f"from '{self.path}'")
+        what, begun = told("read of", name, f"from '{self.path}'"), self._comm.begun
         try:
             _options.check("iread", options, _options.ReadOptions)
             if has_list(options.get("section")):
@@ -454,8 +454,8 @@ class Moving(_core.Context):
                 raise InvalidError(message)
             targets, given, places = self._prepare_read(name, dist, out, options)
             core = self._core.read_later(list(targets), given)
-        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._core, what, error)
+        except BaseException as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self, what, begun, error)
         return Request(core, lambda _report: filled(self._core, (targets, places), name))
 
     def _prepare_read(

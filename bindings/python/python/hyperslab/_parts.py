@@ -14,6 +14,7 @@ from hyperslab._calls import (
     describe_each,
     held,
     holding,
+    interrupt,
     local_extents,
     sectioned,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "section_in",
     "sections_in",
     "spread_of",
+    "write_plainly",
 ]
 
 
@@ -103,15 +105,30 @@ def read_plainly(
     core: _core.Target,
     asked: tuple[Any, Any, Any, Any],
     info: Callable[[str], ArrayInfo] | None,
-    rank: int,
+    comm: _core.Comm,
 ) -> Any:
     """Read, given names, a distribution, `out` and a section, if all is plain; else `None`, and nothing has happened.
 
     Without `out`, fresh arrays are read into, if this rank has the info of arrays by itself.
     """
     name, dist, out, section = asked
-    into = _fresh(name, dist, info, rank) if out is None and info is not None else out
-    return into if into is not None and core.read_plain(name, dist, into, section) else None
+    begun = comm.begun
+    try:
+        into = _fresh(name, dist, info, comm.rank) if out is None and info is not None else out
+        return into if into is not None and core.read_plain(name, dist, into, section) else None
+    except BaseException as error:
+        interrupt(error, comm, begun, "read")
+        raise
+
+
+def write_plainly(comm: _core.Comm, core: _core.Target, asked: tuple[Any, Any, Any, Any]) -> _core.Report | None:
+    """Write, given names, arrays, a distribution and a section, if all is plain; else `None`."""
+    begun = comm.begun
+    try:
+        return core.write_plain(*asked)
+    except BaseException as error:
+        interrupt(error, comm, begun, "write")
+        raise
 
 
 def _fresh(name: Any, dist: Any, info: Callable[[str], ArrayInfo], rank: int) -> Any:

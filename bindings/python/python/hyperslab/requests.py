@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from hyperslab import _core
-from hyperslab._calls import unready
+from hyperslab._calls import interrupt, unready
 from hyperslab._signals import travels
 
 __all__ = ["Request", "wait_all"]
@@ -69,14 +69,15 @@ class _Known(Request[Any]):
         return "<Request over>"
 
 
-def failed(target: _core.Target, what: str, error: Exception) -> Request[Any]:
-    """A request that fails on all ranks, since this one cannot make the call."""
-    if travels(error):
+def failed(group: Any, what: str, begun: int, error: BaseException) -> Request[Any]:
+    """A request that fails on all ranks, since this one cannot make the call; what a handler raised travels on."""
+    interrupt(error, group._comm, begun, what)
+    if not isinstance(error, Exception) or travels(error):
         raise error
     if getattr(error, "_collective", False):
         # All ranks have met in the call that raised it.
         return _Known(error)
-    core = target.attend_later(what, unready(error))
+    core = group._core.attend_later(what, unready(error))
     return Request(core, lambda report: report)
 
 
