@@ -2,6 +2,7 @@
 
 mod bitshuffle;
 mod lz;
+mod scale_offset;
 
 use super::content::Filter;
 use super::policy::FILTERS_MAX;
@@ -12,6 +13,7 @@ use crate::zarr::{BytesCodec, Codecs, cut, decode_blosc};
 use crate::{fletcher, shuffle};
 use hyperslab_layout::stored::Coding;
 use hyperslab_layout::{ByteOrder, Codec, CodecError, Numbering, ShardIndex};
+use scale_offset::ScaleOffset;
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ pub struct Pipeline(Vec<FilterStep>);
 enum FilterStep {
     /// zlib, of this level.
     Deflate(u32),
-    /// Bytes of elements of this size \[B\].
+    /// Bytes of elements of this size; where it is not known, as of texts of any length, nothing is done, and chunks say so \[B\].
     Shuffle(u32),
     Fletcher32,
     /// LZF of h5py and PyTables.
@@ -38,12 +40,11 @@ enum FilterStep {
     Zstd(u32),
     /// Bitshuffle of elements of this size \[B\], and what compresses then.
     Bitshuffle(u32, bitshuffle::InnerCodec),
+    ScaleOffset(ScaleOffset),
 }
 
 /// What the bytes that tell of a pipeline begin with, so that they are none of another codec.
 const TAG: &[u8] = b"hdf5";
-/// Bytes that tell of one step: its number, and its value.
-const STEP_BYTES: usize = 8;
 
 impl Pipeline {
     /// What these filters of the dataset called `name` do.
@@ -53,13 +54,17 @@ impl Pipeline {
     pub fn of(filters: &[Filter], name: &str) -> Result<Pipeline, Error> {
         let context = Context::new("use HDF5 dataset", name);
         let step = |filter: &Filter| {
-            let first = filter.values.first().copied();
-            let value = if filter.number == 32008 { bitshuffle::of_values(&filter.values) } else { first };
-            FilterStep::of(filter.number, value).ok_or_else(|| {
+            let bits = if filter.number == 32008 { bitshuffle::of_values(&filter.values) } else { None };
+            let step = match (filter.number, bits) {
+                (32008, None) => None,
+                (number, Some(value)) => FilterStep::of(number, &[value]),
+                (number, None) => FilterStep::of(number, &filter.values),
+            };
+            step.ok_or_else(|| {
                 let known = match filter.number {
                     4 => "szip",
                     5 => "nbit",
-                    6 => "scaleoffset",
+                    6 => "scaleoffset by powers of two, or of other elements",
                     307 => "bzip2",
                     32008 => "bitshuffle without LZ4 or Zstandard",
                     32013 => "zfp",
@@ -67,7 +72,8 @@ impl Pipeline {
                     _ => &filter.name,
                 };
                 let found = format!("filter {} ({})", filter.number, excerpt(known));
-                let expected = "filters deflate, shuffle, fletcher32, lzf, blosc, lz4, bitshuffle and zstd";
+                let expected =
+                    "filters deflate, shuffle, fletcher32, lzf, blosc, lz4, bitshuffle, scaleoffset and zstd";
                 context.unsupported(expected, found).with_hint("read it with h5py and hdf5plugin")
             })
         };
@@ -122,8 +128,7 @@ impl Pipeline {
     /// The filters as metadata list them.
     pub fn filters(&self) -> Vec<Filter> {
         let one = |step: &FilterStep| {
-            let (number, value) = step.number_and_value();
-            let values = if *step == FilterStep::Fletcher32 { Vec::new() } else { vec![value] };
+            let (number, values) = step.number_and_values();
             // What cannot be undone without it is not optional.
             Filter { number, optional: number == 1 || number == 2, name: step.name().into(), values }
         };
@@ -135,6 +140,12 @@ impl Pipeline {
     pub fn without(&self, lacks: u32) -> Pipeline {
         let kept = self.0.iter().enumerate().filter(|&(number, _)| number >= FILTERS_MAX || lacks >> number & 1 == 0);
         Pipeline(kept.map(|(_, step)| *step).collect())
+    }
+
+    /// Filters that are not applied, as the mask of a chunk says it ([`super::ChunkPlace::lacks`]).
+    pub fn lacks(&self) -> u32 {
+        let steps = self.0.iter().take(FILTERS_MAX).enumerate();
+        steps.fold(0, |mask, (number, step)| mask | u32::from(*step == FilterStep::Shuffle(0)) << number)
     }
 
     /// Names of its filters.
@@ -154,23 +165,29 @@ impl Pipeline {
 
     /// The pipeline that [`Codec::to_bytes`] told of; nothing if there is none.
     pub fn from_bytes(bytes: &[u8]) -> Option<Pipeline> {
-        let (steps, rest) = bytes.strip_prefix(TAG)?.as_chunks::<STEP_BYTES>();
-        let step = |&[a, b, c, d, value @ ..]: &[u8; STEP_BYTES]| {
-            let number = u16::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
-            FilterStep::of(number, Some(u32::from_le_bytes(value)))
-        };
-        let all: Option<Vec<FilterStep>> = steps.iter().map(step).collect();
-        all.filter(|all| rest.is_empty() && all.len() <= FILTERS_MAX).map(Pipeline)
+        let (numbers, rest) = bytes.strip_prefix(TAG)?.as_chunks::<4>();
+        let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number));
+        let mut steps = Vec::new();
+        // Of each: its number, how many values it has, and these.
+        while let Some(number) = numbers.next() {
+            let count = numbers.next()? as usize;
+            let values: Vec<u32> = numbers.by_ref().take(count).collect();
+            let step = FilterStep::of(u16::try_from(number).ok()?, &values).filter(|_| values.len() == count);
+            steps.push(step.filter(|_| steps.len() < FILTERS_MAX)?);
+        }
+        rest.is_empty().then_some(Pipeline(steps))
     }
 }
 
 impl FilterStep {
-    /// The filter with this number, and its first value.
-    fn of(number: u16, value: Option<u32>) -> Option<FilterStep> {
+    /// The filter with this number and these values.
+    fn of(number: u16, values: &[u32]) -> Option<FilterStep> {
+        let value = values.first().copied();
         Some(match number {
             1 => FilterStep::Deflate(value.unwrap_or(6).min(9)),
-            2 => FilterStep::Shuffle(value?),
+            2 => FilterStep::Shuffle(value.unwrap_or(0)),
             3 => FilterStep::Fletcher32,
+            6 => FilterStep::ScaleOffset(ScaleOffset::of(values)?),
             32000 => FilterStep::Lzf,
             32001 => FilterStep::Blosc,
             32004 => FilterStep::Lz4(value.unwrap_or(0)),
@@ -182,10 +199,11 @@ impl FilterStep {
 
     /// Its name, as people call it.
     fn name(self) -> &'static str {
-        match self.number_and_value().0 {
+        match self.number_and_values().0 {
             1 => "deflate",
             2 => "shuffle",
             3 => "fletcher32",
+            6 => "scaleoffset",
             32000 => "lzf",
             32001 => "blosc",
             32004 => "lz4",
@@ -194,22 +212,24 @@ impl FilterStep {
         }
     }
 
-    fn number_and_value(self) -> (u16, u32) {
+    fn number_and_values(self) -> (u16, Vec<u32>) {
         match self {
-            FilterStep::Deflate(level) => (1, level),
-            FilterStep::Shuffle(bytes) => (2, bytes),
-            FilterStep::Fletcher32 => (3, 0),
-            FilterStep::Lzf => (32000, 0),
-            FilterStep::Blosc => (32001, 0),
-            FilterStep::Lz4(block) => (32004, block),
-            FilterStep::Zstd(level) => (32015, level),
-            FilterStep::Bitshuffle(bytes, inside) => (32008, bytes | (inside as u32) << 24),
+            FilterStep::Deflate(level) => (1, vec![level]),
+            FilterStep::Shuffle(0) => (2, Vec::new()),
+            FilterStep::Shuffle(bytes) => (2, vec![bytes]),
+            FilterStep::Fletcher32 => (3, Vec::new()),
+            FilterStep::ScaleOffset(scaled) => (6, scaled.values()),
+            FilterStep::Lzf => (32000, Vec::new()),
+            FilterStep::Blosc => (32001, Vec::new()),
+            FilterStep::Lz4(block) => (32004, vec![block]),
+            FilterStep::Zstd(level) => (32015, vec![level]),
+            FilterStep::Bitshuffle(bytes, inside) => (32008, vec![bytes | (inside as u32) << 24]),
         }
     }
 
     /// Whether it is done here, and not only undone.
     fn is_written(self) -> bool {
-        !matches!(self, FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..))
+        !matches!(self, FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..) | FilterStep::ScaleOffset(_))
     }
 
     fn not_written(self, context: Context) -> Error {
@@ -223,6 +243,7 @@ impl FilterStep {
         match self {
             FilterStep::Shuffle(_) => bytes,
             FilterStep::Fletcher32 => bytes.saturating_add(4),
+            FilterStep::ScaleOffset(_) => ScaleOffset::bytes_max(bytes),
             FilterStep::Lz4(block) => usual.saturating_add(lz::lengths_bytes(bytes, block)),
             _ => usual,
         }
@@ -236,7 +257,9 @@ impl FilterStep {
             FilterStep::Fletcher32 => Ok([bytes, &fletcher::fletcher32(bytes).to_le_bytes()].concat()),
             FilterStep::Lz4(block) => lz::encode_lz4(bytes, block, context),
             FilterStep::Zstd(level) => zstd::bulk::compress(bytes, level.min(22) as i32).map_err(failed),
-            FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..) => Err(self.not_written(context)),
+            FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..) | FilterStep::ScaleOffset(_) => {
+                Err(self.not_written(context))
+            }
         }
     }
 
@@ -253,6 +276,7 @@ impl FilterStep {
             FilterStep::Blosc => decode_blosc(&bytes, bound, context)?,
             FilterStep::Lz4(_) => lz::decode_lz4(&bytes, bound, context)?,
             FilterStep::Bitshuffle(element, inside) => bitshuffle::decode(&bytes, element, inside, bound, context)?,
+            FilterStep::ScaleOffset(scaled) => scaled.decode(&bytes, bound, context)?,
             FilterStep::Zstd(_) => {
                 let decoder = zstd::stream::read::Decoder::with_buffer(&*bytes);
                 let decoder = decoder.map_err(|cause| context.corrupt("zstd data", cause.to_string()))?;
@@ -302,10 +326,10 @@ impl Codec for Pipeline {
 
     fn to_bytes(&self) -> Vec<u8> {
         let one = |step: &FilterStep| {
-            let (number, value) = step.number_and_value();
-            [u32::from(number).to_le_bytes(), value.to_le_bytes()].concat()
+            let (number, values) = step.number_and_values();
+            [vec![u32::from(number), values.len() as u32], values].concat()
         };
-        TAG.iter().copied().chain(self.0.iter().flat_map(one)).collect()
+        TAG.iter().copied().chain(self.0.iter().flat_map(one).flat_map(u32::to_le_bytes)).collect()
     }
 
     fn index(&self) -> Option<&dyn ShardIndex> {
