@@ -9,7 +9,7 @@ use crate::recording::Noted;
 use crate::said::quoted;
 use hyperslab_collective::attempts::Home;
 use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, Fields, served};
-use hyperslab_format::hdf5::{Pipeline, TextHeap};
+use hyperslab_format::hdf5::Pipeline;
 use hyperslab_format::zarr::codec_from_bytes;
 use hyperslab_layout::{Codec, Numbering};
 use hyperslab_real::Machine;
@@ -24,8 +24,7 @@ use std::time::{Duration, Instant};
 pub fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
     let filters = Pipeline::from_bytes(bytes).map(|filters| Arc::new(filters) as Arc<dyn Codec>);
     let numbering = || Numbering::from_bytes(bytes).map(|numbering| Arc::new(numbering) as Arc<dyn Codec>);
-    let texts = || TextHeap::from_bytes(bytes).map(|texts| Arc::new(texts) as Arc<dyn Codec>);
-    filters.or_else(texts).or_else(numbering).or_else(|| codec_from_bytes(bytes))
+    filters.or_else(numbering).or_else(|| codec_from_bytes(bytes))
 }
 
 /// How often an observer is told.

@@ -17,6 +17,7 @@ mod putting;
 mod reading;
 mod requests;
 pub(crate) mod step;
+mod texts;
 mod twice;
 mod writing;
 

@@ -109,6 +109,7 @@ mod selection;
 mod served;
 mod slots;
 mod stderr;
+mod stretches;
 mod sync;
 pub mod trace;
 mod unfinished;

@@ -20,15 +20,6 @@ pub(crate) fn slots(element: Option<ElementType>) -> Option<Opaque> {
     }
 }
 
-/// Which texts a format has a place for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SlotTexts {
-    /// All.
-    Any,
-    /// Those without characters of zero, which end texts.
-    WithoutZeros,
-}
-
 /// Whether texts of any length are written, as far as this rank knows.
 pub(crate) fn has_slots(asks: &[ArrayWrite], options: &WriteOptions) -> bool {
     let of = |(number, ask): (usize, &ArrayWrite)| slots(ask.element()).or(slots(options.of(number).element)).is_some();
@@ -40,7 +31,7 @@ pub(crate) fn no_slots(asks: &[ArrayWrite]) -> Fault {
     let name = asks.iter().find(|ask| slots(ask.element()).is_some()).map_or("", |ask| &ask.name);
     let text = format!("'{name}' has texts of variable length, which are not written so");
     Fault::new(FaultKind::Unsupported, text)
-        .hint("give texts a length, as with array.astype(\"S8\"); new arrays of Zarr, HDF5 and netCDF-4 have any")
+        .hint("give texts a length, as with array.astype(\"S8\"); arrays of Zarr, HDF5 and netCDF-4 have any")
 }
 
 impl Comm {
@@ -53,7 +44,6 @@ impl Comm {
         &self,
         what: &str,
         (asks, options): (&[ArrayWrite], &WriteOptions),
-        texts: SlotTexts,
     ) -> Result<Option<(Vec<ArrayWrite>, WriteOptions)>, Error> {
         if !has_slots(asks, options) {
             return Ok(None);
@@ -65,10 +55,7 @@ impl Comm {
                 .expected(format!("texts of at most {TEXT_BYTES_MAX} B"), (most - 1).to_string())
                 .hint("store long texts as bytes, with their lengths in another array")
         });
-        let fault = fault.or_else(|| match texts {
-            SlotTexts::WithoutZeros => asks.iter().find_map(has_zeros).map(|fault| fault.context(what)),
-            SlotTexts::Any => None,
-        });
+        let fault = fault.or_else(|| asks.iter().find_map(not_unicode).map(|fault| fault.context(what)));
         let fields = vec![("operation".to_string(), "write of texts of variable length".to_string())];
         let votes = Votes { reach: Some((0, most)), ..Votes::default() };
         let question = Question { votes, ..Question::opening(what, fields, fault) };
@@ -95,29 +82,40 @@ impl Comm {
     }
 }
 
-/// Why the texts of an array have no place where zeros end texts, if they have none.
-fn has_zeros(ask: &ArrayWrite) -> Option<Fault> {
+/// Why the texts of an array cannot be stored as UTF-8, if one is none.
+fn not_unicode(ask: &ArrayWrite) -> Option<Fault> {
+    let found = found_text(ask, |text| std::str::from_utf8(text).is_err())?;
+    let text = format!("a text of '{}' is not UTF-8", ask.name);
+    let shown = shown_text(&found);
+    Some(
+        Fault::new(FaultKind::Invalid, text)
+            .expected("UTF-8", shown)
+            .hint("decode bytes first, as with .decode(\"latin-1\")"),
+    )
+}
+
+/// The first text of an array of which that holds.
+pub(crate) fn found_text(ask: &ArrayWrite, holds: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
     let mut found = None;
     for array in ask.arrays.iter().filter(|array| slots(Some(array.element)).is_some()) {
         each_slot(array, |slot| {
             let text = text_of_slot(slot);
-            if text.contains(&0) && found.is_none() {
-                found = Some(String::from_utf8_lossy(text).into_owned());
+            if found.is_none() && holds(text) {
+                found = Some(text.to_vec());
             }
         });
     }
-    let found = found?;
-    let text = format!("a text of '{}' has a character of zero, which ends texts in HDF5", ask.name);
-    let shown: String = found.chars().take(40).collect();
-    Some(
-        Fault::new(FaultKind::Invalid, text)
-            .expected("texts without such", format!("{shown:?}"))
-            .hint("take it out, or write Zarr"),
-    )
+    found
+}
+
+/// The begin of a text, for messages.
+pub(crate) fn shown_text(text: &[u8]) -> String {
+    let shown: String = String::from_utf8_lossy(text).chars().take(40).collect();
+    format!("{shown:?}")
 }
 
 /// Goes through the slots of an array, row by row.
-fn each_slot(array: &LocalArray, mut each: impl FnMut(&[u8])) {
+pub(crate) fn each_slot(array: &LocalArray, mut each: impl FnMut(&[u8])) {
     for number in 0..volume(&array.shape).unwrap_or(0) {
         let place = unravel(number, &array.shape);
         let at = place.iter().zip(&array.strides).fold(array.offset, |at, (i, stride)| at + *i as i64 * stride);

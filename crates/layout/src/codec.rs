@@ -35,17 +35,6 @@ pub trait Codec: fmt::Debug + Send + Sync {
 
     /// What makes the elements of chunks, where nothing is stored of them.
     fn numbering(&self) -> Option<&Numbering>;
-
-    /// What changes in an encoded chunk by where it lies in its object, if anything does.
-    fn places(&self) -> Option<&dyn PlacedBytes> {
-        None
-    }
-}
-
-/// What refers to other bytes of the same encoded chunk, by their place in the object. Formats implement it.
-pub trait PlacedBytes {
-    /// Sets what refers to others, in a chunk whose first byte gets this place \[B\].
-    fn place(&self, encoded: &mut [u8], at: u64);
 }
 
 /// The part of a shard that says where its chunks lie. Formats implement it.

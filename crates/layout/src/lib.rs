@@ -35,7 +35,7 @@ mod view;
 pub use axis::{Axis, Listed};
 pub use batch::RunBatch;
 pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
-pub use codec::{Codec, CodecError, PlacedBytes, ShardIndex, Stretch};
+pub use codec::{Codec, CodecError, ShardIndex, Stretch};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;

@@ -9,7 +9,7 @@
 //! `trace.rs` is a recorder that a party may carry: walks and agreements note their spans in it. `consensus.rs` is a
 //! question to all ranks over a tree of degree four; `inbox.rs` sorts what arrives, since a fast rank may be a call
 //! ahead; `indexing.rs` reads where chunks lie in shards, before a walk; `room.rs` finds room for chunks whose size was
-//! not known, which `giving.rs` gives out, and tells where they lie; `party.rs` is a rank's life in a communicator and
+//! not known, which `giving.rs` gives out, and tells where they lie; `dividing.rs` divides bytes among ranks in the same way; `party.rs` is a rank's life in a communicator and
 //! the only loop that waits, within what `limits.rs` says; `closing.rs` is how a call ends that cannot go on.
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ mod changes;
 mod closing;
 mod compared;
 mod consensus;
+mod dividing;
 mod giving;
 mod inbox;
 mod indexing;
@@ -32,6 +33,7 @@ mod walk;
 
 pub use compared::{Compared, Fields};
 pub use consensus::{Agreed, Consensus, Decide, Failed, Question, Votes, Ways};
+pub use dividing::RoomRequest;
 pub use indexing::{Indexed, Indexing};
 pub use limits::{Awaited, Limits, Pace, Waits};
 pub use party::{Driving, Party};

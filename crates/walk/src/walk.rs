@@ -9,7 +9,6 @@ use crate::names::describe;
 use crate::party::Party;
 use crate::room::{PlacedChunk, RoomForChunks};
 use coding::{Coded, Coding};
-use hyperslab_layout::Codec;
 use hyperslab_layout::{Durability, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
@@ -80,8 +79,6 @@ pub struct Walk {
     /// How durable what it writes shall become.
     durability: Durability,
     registers: BTreeMap<u64, Vec<u8>>,
-    /// Codecs of what is in registers and changes by the place that it gets.
-    placing: BTreeMap<u64, Arc<dyn Codec>>,
     /// Where encoded chunks go that share an object.
     room: RoomForChunks,
     coding: Coding,
@@ -124,7 +121,6 @@ impl Walk {
             spare_bytes: program.spare_bytes,
             durability: program.durability,
             registers: BTreeMap::new(),
-            placing: BTreeMap::new(),
             room: RoomForChunks::default(),
             coding: Coding::default(),
             ready: Vec::new(),
@@ -334,11 +330,7 @@ impl Walk {
     }
 
     fn keep_encoded(&mut self, lane: usize, id: StepId, bytes: Vec<u8>) {
-        if let Action::Encode { register, codec, .. } = &self.lanes[lane].pending[&id].step.action {
-            let register = *register;
-            if codec.places().is_some() {
-                self.placing.insert(register, codec.clone());
-            }
+        if let Action::Encode { register, .. } = self.lanes[lane].pending[&id].step.action {
             self.coding.begin(Coded::Register(register), bytes.len());
             self.registers.insert(register, bytes);
         }

@@ -20,7 +20,7 @@ __all__ = ["SLOTS", "Slots", "all_in_slots", "filled", "places_of"]
 
 #: How the compiled module calls slots of texts that are not known yet: of one byte.
 SLOTS = "|T1"
-#: What follows a text in its slot; no text of UTF-8 has such a byte.
+#: What follows a text in its slot, behind which are zeros only.
 END = b"\xff"
 
 
@@ -58,7 +58,8 @@ def all_in_slots(parts: Mapping[Any, Any], dtype: Any, infos: Mapping[str, Any])
 def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
     """A local array in slots, or several, if they are texts of any length; else as they were.
 
-    Those are arrays of objects and of NumPy's StringDType; where `texts` are asked for, also others of texts.
+    Those are arrays of objects and of NumPy's StringDType; where `texts` are asked for, also others of texts. Bytes are
+    texts as files have them: what was read from an HDF5 file can be written as it is.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
     if type(local) is np.ndarray and local.dtype.kind not in "OTU":
         return local
     if isinstance(local, (list, tuple)):
-        if not local or not all(isinstance(one, str) for one in local):
+        if not local or not all(isinstance(one, str | bytes) for one in local):
             return [_in_slots(name, one, texts=texts) for one in local]
         if texts:
             local = np.array(local, object)
@@ -76,11 +77,11 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
         local = np.asarray(local, object)
     if not isinstance(local, np.ndarray) or _is_masked(local):
         return local
-    if local.dtype.kind not in ("OTU" if texts else "OT"):
+    if local.dtype.kind not in ("OTUS" if texts else "OT"):
         return local
     each: list[Any] = local.astype(object).ravel().tolist()
     for number, one in enumerate(each):
-        if not isinstance(one, str):
+        if not isinstance(one, str | bytes):
             place = tuple(map(int, np.unravel_index(number, local.shape)))
             message = (
                 f"texts of '{name}' are expected, found {shown(one)} at {place} of this rank's part\n"
@@ -88,7 +89,7 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
             )
             raise InvalidError(message)
     try:
-        made = [one.encode() + END for one in each]
+        made = [(one.encode() if isinstance(one, str) else one) + END for one in each]
     except UnicodeEncodeError as error:
         message = f"a text of '{name}' cannot be UTF-8: {error}\n  hint: replace lone surrogates"
         raise InvalidError(message) from None

@@ -31,6 +31,8 @@ __all__ = ["Converted", "convert"]
 
 #: What a transfer needs beside this rank's part of a section, as a multiple of it.
 BESIDE = 3
+#: What a text of variable length is taken to need, of which only its place is known beforehand [B].
+TEXT_BYTES = 256
 
 
 @dataclass(frozen=True)
@@ -188,10 +190,14 @@ def _made(made: Group, name: str, array: Array, options: _options.CreateOptions)
     said = attributes.pop("_FillValue", None)
     fill = array.fill_value
     # Formats without one say zero, and readers of NetCDF would hide zeros.
-    if said is not None or (fill is not None and np.asarray(fill).dtype.kind in "biufc" and fill != 0):
+    of_text = isinstance(fill, str) and fill and not isinstance(made, FileGroup)
+    is_told = fill is not None and np.asarray(fill).dtype.kind in "biufc" and fill != 0
+    if said is not None or is_told or of_text:
         new.setdefault("fill_value", fill)
     new.setdefault("attributes", _fit(made, attributes))
-    dtype = array.dtype.newbyteorder("=") if array.dtype.kind in "biufc" else array.dtype
+    dtype: Any = array.dtype.newbyteorder("=") if array.dtype.kind in "biufc" else array.dtype
+    if array.dtype.kind == "O":
+        dtype = str
     return made.create_array(name, array.shape, dtype, **new)
 
 
@@ -200,7 +206,8 @@ def _copied(array: Array, copy: Array, most: int, ranks: int) -> int:
     if 0 in array.shape:
         return 0
     unit = copy.shards or copy.chunks
-    elements = most * ranks // (BESIDE * array.itemsize)
+    each = TEXT_BYTES if array.dtype.kind == "O" else array.itemsize
+    elements = most * ranks // (BESIDE * each)
     shape = _section_shape(array, unit, elements)
     count = 0
     for section in _sections(array.shape, shape):

@@ -45,6 +45,8 @@ pub struct Hdf5Edit<'a> {
     blocks: Vec<ChangedBlock>,
     /// Dimensions of the file, where they are known.
     found: Option<FoundDimensions>,
+    /// Whether it says that the file goes that far also where nothing is behind.
+    reaches: bool,
 }
 
 impl<'a> Hdf5Edit<'a> {
@@ -55,13 +57,19 @@ impl<'a> Hdf5Edit<'a> {
     pub fn of(file: &'a Hdf5File, source: &'a dyn MetadataSource, at: u64) -> Result<Hdf5Edit<'a>, Error> {
         file.ending_at(source, 0)?;
         file.check_usual_trees(source)?;
-        Ok(Hdf5Edit { file, source, at, behind: Vec::new(), drafts: Vec::new(), blocks: Vec::new(), found: None })
+        let (behind, drafts, blocks) = Default::default();
+        Ok(Hdf5Edit { file, source, at, behind, drafts, blocks, found: None, reaches: false })
     }
 
     /// The same, where dimensions of the file are known from an earlier change.
     #[must_use]
     pub fn knowing(self, found: Option<FoundDimensions>) -> Hdf5Edit<'a> {
         Hdf5Edit { found, ..self }
+    }
+
+    /// Something else lies up to where what is behind begins.
+    pub fn reach(&mut self) {
+        self.reaches = true;
     }
 
     fn context(&self) -> Context<'a> {
@@ -448,7 +456,7 @@ impl<'a> Hdf5Edit<'a> {
             self.add_behind(&block);
             replaced.push(changed);
         }
-        let superblock = match self.behind.is_empty() {
+        let superblock = match self.behind.is_empty() && !self.reaches {
             true => None,
             false => Some(self.file.superblock(self.source, self.next(), forgets)?),
         };

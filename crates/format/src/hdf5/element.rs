@@ -112,7 +112,7 @@ pub fn check_netcdf_element(name: &str, element: ElementType) -> Result<(), Erro
     let hint = match element.kind {
         kind if kind.is_integer() => return Ok(()),
         Kind::Float32 | Kind::Float64 => return Ok(()),
-        Kind::Opaque(opaque) if opaque.is_text() && opaque.bytes() == 1 || opaque.is_slot() => return Ok(()),
+        Kind::Opaque(opaque) if opaque.is_text() && opaque.bytes() == 1 || opaque.is_reference() => return Ok(()),
         Kind::Opaque(opaque) if opaque.is_text() => {
             "split it into characters, with one dimension more: netCDF4.stringtochar(array.astype(\"S\"))"
         }

@@ -203,9 +203,19 @@ pub(crate) trait Form: Debug + Send {
     fn check_changeable(&self, _number: usize) -> Result<(), Fault> {
         Ok(())
     }
-    /// Whether new arrays may be texts of any length.
+    /// Whether arrays may be texts of any length, which are written before the elements that say where they lie.
     fn takes_texts(&self) -> bool {
         false
+    }
+    /// Whether some array has texts of any length.
+    fn has_texts(&self) -> bool {
+        false
+    }
+    /// What lies up to here is used by something that is no array.
+    fn reaches(&mut self, _end: u64) {}
+    /// How a file that exists says that it goes that far.
+    fn reaching(&self, _end: u64) -> Option<ChangeFile> {
+        None
     }
     /// Whether it is a file of netCDF-4 that exists.
     fn is_netcdf4(&self) -> bool {

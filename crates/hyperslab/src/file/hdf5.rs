@@ -17,13 +17,13 @@ mod held;
 mod known_dimensions;
 mod policy;
 mod room;
-mod texts;
 mod told;
 
 use super::edit::Edit;
 use super::form::{
     ChangeFile, Described, FileArray, FileEnd, FileSize, Form, Lasting, ListStored, LookAt, Lookup, NewPlaces, Unread,
 };
+use super::texts::{check_texts, is_text};
 use super::{File, OwnLock};
 use crate::array_write::ArrayWrite;
 use crate::comm::Comm;
@@ -31,7 +31,6 @@ use crate::error::{Error, format_fault};
 use crate::mode::Mode;
 use crate::options::{FileLocking, OpenOptions, WriteOptions};
 use crate::said::{self, truth};
-use crate::slots::slots;
 use by_path::above;
 use chunks::{is_all_written, new_chunks};
 pub use contents::Hdf5Options;
@@ -49,7 +48,6 @@ use policy::USUAL_BYTES_MAX;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
-use texts::check_texts;
 pub(super) use told::{look_at, of_told, texts_in};
 
 impl Form for Hdf5 {
@@ -74,6 +72,26 @@ impl Form for Hdf5 {
 
     fn takes_texts(&self) -> bool {
         !self.options.classic
+    }
+
+    fn has_texts(&self) -> bool {
+        self.has_texts
+    }
+
+    fn reaches(&mut self, end: u64) {
+        self.end = self.end.max(end);
+    }
+
+    fn reaching(&self, end: u64) -> Option<ChangeFile> {
+        let kept = self.kept.clone();
+        self.exists().then(|| -> ChangeFile {
+            Box::new(move |directory, name| {
+                editing::change((directory, name), end, &kept, |edits| {
+                    edits.reach();
+                    Ok(())
+                })
+            })
+        })
     }
 
     fn is_netcdf4(&self) -> bool {
@@ -164,9 +182,6 @@ impl Form for Hdf5 {
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {
         let Hdf5Array { array, place, texts, .. } = &self.arrays[number];
         let why = match place {
-            _ if matches!(array.element.kind, Kind::Opaque(opaque) if opaque.is_reference()) => {
-                "has texts of variable length"
-            }
             _ if !texts.is_empty() => "has texts that end with a zero or with spaces",
             ElementsAt::Nowhere => "has no place in the file, since nobody wrote it",
             ElementsAt::InHeader => "lies in the header of its dataset (compact)",
@@ -256,8 +271,8 @@ impl Form for Hdf5 {
                 check_netcdf_element(&ask.name, *element).map_err(format_fault)?;
             }
             let own = options.of(number);
-            check_texts(ask, *element, own)?;
-            let given = own.fill_value.as_ref().filter(|_| slots(Some(*element)).is_none());
+            check_texts(&ask.name, *element, own)?;
+            let given = own.fill_value.as_ref().filter(|_| !is_text(*element));
             let fill = given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose();
             let usual = || netcdf_fill(*element).filter(|_| self.options.netcdf);
             let fill = fill.map_err(format_fault)?.or_else(usual).unwrap_or_else(|| vec![0; element.bytes() as usize]);
@@ -301,7 +316,6 @@ impl Form for Hdf5 {
     }
 
     fn are_added(&mut self, first: usize) {
-        self.texts_are_written(first);
         let paths: Vec<String> = self.arrays[first..].iter().map(|held| held.array.name.clone()).collect();
         paths.iter().for_each(|path| self.note_groups(path));
         if self.exists() {
@@ -402,9 +416,7 @@ impl Hdf5Array {
             ElementsAt::Grid { chunk, at } => Stored::in_grid(shape, *element, chunk, object.clone(), *at),
             // Where they lie is looked up.
             ElementsAt::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
-            ElementsAt::InRoom { chunk, filters, .. } => {
-                Stored { coding: self.coding(chunk, filters), ..nowhere(chunk) }
-            }
+            ElementsAt::InRoom { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
         };
         Stored { fill: fill.clone().into(), texts: texts.clone(), ..stored }
     }

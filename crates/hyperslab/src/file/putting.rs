@@ -23,6 +23,8 @@ pub(super) struct Putting {
     pub(super) lengthens: bool,
     /// Whether they are new in a file that exists.
     pub(super) adds: bool,
+    /// Whether it writes what is no array, but lies behind all else.
+    pub(super) reaches: bool,
     /// Whether readers are not told yet how far the file goes.
     pub(super) untold: bool,
     /// Whether what is new has fill values already, of which they are not told.
@@ -60,6 +62,7 @@ impl Putting {
             sections: Sections::Whole,
             lengthens: false,
             adds: false,
+            reaches: false,
             untold: false,
             filled: false,
             placed: None,
@@ -148,6 +151,10 @@ impl Putting {
 
     /// Lets readers find what was written, where the file leads to it.
     fn lead_there(&mut self) -> Result<(), Fault> {
+        if self.reaches {
+            let change = self.file.inside().form.reaching(self.end);
+            return change.map_or(Ok(()), |change| self.change(change));
+        }
         let changes = self.lengthens || self.adds;
         let placed = self.placed.take().or_else(|| changes.then(|| (NewPlaces::new(), self.end)));
         if let Some((mut places, end)) = placed {

@@ -10,7 +10,6 @@ use crate::mode::Mode;
 use crate::options::WriteOptions;
 use crate::said::quoted;
 use crate::selection::Sections;
-use crate::slots::{SlotTexts, has_slots, no_slots};
 use hyperslab_collective::{Arguments, Compared, LocalArray, Ownership, Report, Target, check_cast};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Triplet, tuple};
@@ -49,9 +48,8 @@ impl File {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
-        let new = options.section.is_whole() && self.inside().form.takes_texts();
-        let in_slots = self.in_slots("write", (asks, options), new)?;
-        let (asks, options) = in_slots.as_ref().map_or((asks, options), |(asks, options)| (asks, options));
+        let kept = self.with_texts_kept("write", (asks, options))?;
+        let (asks, options) = kept.as_ref().map_or((asks, options), |(asks, options)| (asks, options));
         self.lengthen_to(asks, &options.section)?;
         if self.is_new() && self.inside().form.outgrows(asks, options) {
             self.arrange()?;
@@ -71,20 +69,6 @@ impl File {
             None => {}
         }
         written
-    }
-
-    /// The same with texts of any length in slots, where they are written at all; nothing where there are none.
-    fn in_slots(
-        &self,
-        doing: &str,
-        (asks, options): (&[ArrayWrite], &WriteOptions),
-        written: bool,
-    ) -> Result<Option<(Vec<ArrayWrite>, WriteOptions)>, Error> {
-        let what = format!("{doing} to '{}'", self.path().display());
-        if written || !has_slots(asks, options) {
-            return self.comm.in_slots(&what, (asks, options), SlotTexts::WithoutZeros);
-        }
-        Err(self.comm.attend_with(&what, no_slots(asks).context(&what)))
     }
 
     fn put_arrays(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
@@ -241,7 +225,8 @@ impl File {
     /// # Errors
     /// The same on all ranks; the arrays have their old length then.
     pub fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
-        self.in_slots("append", (asks, options), false)?;
+        let kept = self.with_texts_kept("append", (asks, options))?;
+        let (asks, options) = kept.as_ref().map_or((asks, options), |(asks, options)| (asks, options));
         self.arrange()?;
         let prepare = |asks| {
             if axis != 0 {
@@ -263,7 +248,7 @@ impl File {
     }
 
     /// How far the file goes, and what it begins with, where that may change when it grows.
-    fn gone_so_far(&self) -> (FileSize, Option<Vec<u8>>) {
+    pub(super) fn gone_so_far(&self) -> (FileSize, Option<Vec<u8>>) {
         self.await_calls();
         let inside = self.inside();
         (inside.form.extent(), inside.form.lasting().map(|_| inside.form.beginning()))
@@ -325,7 +310,7 @@ impl File {
     }
 
     /// Notes on all ranks what has become of a write.
-    fn has_put(&self, failed: bool, before: FileSize, adds: bool) {
+    pub(super) fn has_put(&self, failed: bool, before: FileSize, adds: bool) {
         let mut inside = self.inside();
         if failed {
             inside.added.truncate(before.arrays);
@@ -342,7 +327,7 @@ impl File {
     }
 
     /// What ranks compare of a write, besides its arrays.
-    fn compared(&self, verb: &'static str, options: &WriteOptions) -> Compared {
+    pub(super) fn compared(&self, verb: &'static str, options: &WriteOptions) -> Compared {
         let (path, set_aside, strategy) = (self.path(), self.held, options.strategy);
         let compared = Compared::of((verb, path.clone(), set_aside, strategy), move || {
             vec![
@@ -356,7 +341,7 @@ impl File {
     }
 
     /// What is promised of what is written. A new file is made durable when it is published.
-    fn policies_of_writes(&self) -> Policies {
+    pub(super) fn policies_of_writes(&self) -> Policies {
         let durability = match (self.options.durable, self.is_new()) {
             (false, _) => Durability::Cached,
             (true, true) => Durability::Soon,

@@ -17,7 +17,7 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, Whereabouts, decided};
 use crate::said::quoted;
-use crate::slots::{SlotTexts, slots};
+use crate::slots::slots;
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Each, Fields, LocalArray, Report, Selected, Target, check_cast,
@@ -76,7 +76,7 @@ impl Store {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
         let update = !new.section.is_whole();
-        let in_slots = self.comm.in_slots(&what, (asks, new), SlotTexts::Any)?;
+        let in_slots = self.comm.in_slots(&what, (asks, new))?;
         let (asks, new) = in_slots.as_ref().map_or((asks, new), |(asks, new)| (asks, new));
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
         let (metadata, fault) = match unfit
@@ -261,7 +261,7 @@ impl Store {
         fields.push(("directory".into(), self.path().display().to_string()));
         self.forget_known(names.iter().copied());
         let unfit = self.check_append(&names, options).err();
-        let in_slots = self.comm.in_slots(&what, (asks, options), SlotTexts::Any)?;
+        let in_slots = self.comm.in_slots(&what, (asks, options))?;
         let asks = in_slots.as_ref().map_or(asks, |(asks, _)| asks);
         let (asks, unheld) = completed(asks.to_vec(), self.comm.size());
         let request = |ask: &ArrayWrite| ArrayRequest { selected: Selected::End(axis), ..ask.request() };

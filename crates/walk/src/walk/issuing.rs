@@ -23,10 +23,7 @@ impl Walk {
             else {
                 unreachable!("only chunks that share an object wait for room")
             };
-            let mut content = self.registers.remove(&register).expect("an encode filled the register");
-            if let Some(places) = self.placing.remove(&register).as_deref().and_then(|codec| codec.places()) {
-                places.place(&mut content, at);
-            }
+            let content = self.registers.remove(&register).expect("an encode filled the register");
             let bytes = content.len() as u64;
             self.room.placed.push(PlacedChunk { chunk, at, bytes });
             let region = Region { dims: [IndexSet::range(0, bytes)].into_iter().collect() };

@@ -19,13 +19,6 @@ pub(in crate::hdf5) struct Heap {
 }
 
 impl Heap {
-    /// Most bytes of a heap of so many values, which have so many together \[B\].
-    pub(in crate::hdf5) fn bytes_max(values: u64, bytes: u64) -> u64 {
-        let objects = values.saturating_mul(HEAD_BYTES + 8).saturating_add(bytes);
-        let collections = objects / FULL_BYTES + values / u64::from(FULL_OBJECTS) + 1;
-        objects.saturating_add(collections.saturating_mul(LEAST_BYTES))
-    }
-
     /// Keeps a value; gives what stands for it in an element, where the heap begins at this address.
     pub(in crate::hdf5) fn keep(&mut self, value: &[u8], count: u32, heap_at: u64) -> Vec<u8> {
         if count == 0 {

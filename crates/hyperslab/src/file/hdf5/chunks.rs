@@ -8,10 +8,11 @@ use super::told::Bytes;
 use crate::array_write::ArrayWrite;
 use crate::error::format_fault;
 use crate::file::form::{ListStored, NewPlaces, StoredUnits, TouchedPart};
+use crate::file::texts::is_text;
 use crate::options::WriteOptions;
-use crate::slots::slots;
 use hyperslab_collective::{Ownership, natural_chunks};
 use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, DatasetStorage, Hdf5Edit, Hdf5File, Pipeline};
+use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::mesh::{ravel, unravel, volume};
 use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
 use hyperslab_layout::{ElementType, Section, Stored, cut, tuple};
@@ -30,12 +31,15 @@ pub(super) fn new_chunks(
     fill: &[u8],
 ) -> Result<Option<Cut>, Fault> {
     let (shape, bytes) = (ask.shape(), element.bytes());
-    let filters = options.codecs.as_ref().map(|codecs| Pipeline::of_codecs(codecs, bytes, &ask.name)).transpose();
+    let codecs = options.codecs.as_ref().map(|codecs| match is_text(element) {
+        true => without_sum(codecs.clone()),
+        false => codecs.clone(),
+    });
+    let filters = codecs.as_ref().map(|codecs| Pipeline::of_codecs(codecs, bytes, &ask.name)).transpose();
     let filters = filters.map_err(|error| format_fault(error).as_kind(FaultKind::Unsupported))?.unwrap_or_default();
     let grows = limits.iter().zip(shape).any(|(limit, extent)| limit.is_none_or(|limit| limit > *extent));
-    let has_texts = slots(Some(element)).is_some();
     let unlike_zero = !is_all_written(ask) && fill.iter().any(|byte| *byte != 0);
-    let cut_up = has_texts || options.chunks.is_some() || !filters.is_plain() || grows || unlike_zero;
+    let cut_up = options.chunks.is_some() || !filters.is_plain() || grows || unlike_zero;
     if !cut_up || shape.is_empty() || shape.contains(&0) && !grows {
         return Ok(None);
     }
@@ -51,8 +55,14 @@ pub(super) fn new_chunks(
     // HDF5 has no chunks that are longer than the array can be.
     let most = |d: usize| limits.get(d).copied().unwrap_or(Some(shape[d])).unwrap_or(u64::MAX);
     let chunk: Vec<u64> = chunk.iter().enumerate().map(|(d, &extent)| extent.min(most(d).max(1))).collect();
-    let in_room = has_texts || !filters.is_plain() || grows || unlike_zero;
+    let in_room = !filters.is_plain() || grows || unlike_zero;
     Ok(Some(Cut { chunk, filters, in_room }))
+}
+
+/// Without the checksum that chunks have if nothing else is said, which HDF5 does not allow for texts of any length.
+fn without_sum(mut codecs: Codecs) -> Codecs {
+    codecs.chain.retain(|codec| *codec != BytesCodec::Crc32c);
+    codecs
 }
 
 /// Whether the ranks together have all elements.
@@ -122,7 +132,7 @@ impl Hdf5Array {
             check_changeable((*header, &self.array.name), (directory, name))?;
         }
         let (shape, element, fill) = (&self.array.shape, self.array.element, stored.fill.clone());
-        Ok(Stored { fill, ..Stored::in_room(shape, element, chunk, (from, table), self.codec(chunk, filters)) })
+        Ok(Stored { fill, ..Stored::in_room(shape, element, chunk, (from, table), Arc::new(filters)) })
     }
 }
 
@@ -252,13 +262,13 @@ fn reaches_beyond(own: &[u64], shape: &[u64], section: Option<&Section>) -> bool
 }
 
 /// Places of chunks as indexes have them.
-fn of_index(placed: Vec<PlacedChunk>) -> Result<Vec<ChunkPlace>, Fault> {
+fn of_index(placed: Vec<PlacedChunk>, lacks: u32) -> Result<Vec<ChunkPlace>, Fault> {
     let one = |PlacedChunk { chunk, at, bytes }: PlacedChunk| {
         let bytes = u32::try_from(bytes).map_err(|_| {
             Fault::new(FaultKind::Unsupported, format!("an encoded chunk has {bytes} B"))
                 .expected("less than 4 GiB", "more")
         })?;
-        Ok(ChunkPlace { number: chunk.number, at, bytes, lacks: 0 })
+        Ok(ChunkPlace { number: chunk.number, at, bytes, lacks })
     };
     let mut all = placed.into_iter().map(one).collect::<Result<Vec<_>, Fault>>()?;
     all.sort_unstable_by_key(|place| place.number);
@@ -272,16 +282,14 @@ type ChangedArray = (Option<u64>, String, ChangedDataset);
 pub(super) fn put(arrays: &mut ByPath<Hdf5Array>, placed: NewPlaces) -> Result<Vec<ChangedArray>, Fault> {
     let mut changed = Vec::new();
     for (number, placed) in placed {
-        let (places, held) = (of_index(placed)?, &mut arrays[number]);
+        let held = &mut arrays[number];
+        let places = of_index(placed, held.place.chunk().map_or(0, |(_, filters)| filters.lacks()))?;
         match held.place {
             ElementsAt::Chunked { header, .. } => {
                 let dataset = ChangedDataset { at: header.unwrap_or(0), shape: held.own_shape().to_vec(), places };
                 changed.push((header, held.array.name.clone(), dataset));
             }
-            _ => {
-                let places = held.without_texts(places);
-                held.place.put(places);
-            }
+            _ => held.place.put(places),
         }
     }
     Ok(changed)

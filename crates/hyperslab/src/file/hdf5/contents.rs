@@ -11,6 +11,7 @@ use crate::array_write::ArrayWrite;
 use crate::error::format_fault;
 use crate::file::edit::Edit;
 use crate::file::form::{FileArray, Unread};
+use crate::file::texts::is_text;
 use crate::options::WriteOptions;
 use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::{Datatype, Dialect, Hdf5Attribute, NewDataset, NewGroup, NewMember};
@@ -140,6 +141,8 @@ pub(super) struct Hdf5 {
     pub(super) first_named: FirstNamed,
     /// Numbers of the arrays that may grow, now or before they were as long as they may be.
     pub(super) limited: Vec<usize>,
+    /// Whether some array has, or had, texts of any length.
+    pub(super) has_texts: bool,
     /// Paths of steps that are not published.
     pub(super) steps: Vec<String>,
     pub(super) end: u64,
@@ -169,6 +172,7 @@ impl Hdf5 {
             kept: KeptDimensions::default(),
             first_named: FirstNamed::default(),
             limited: Vec::new(),
+            has_texts: false,
             steps: Vec::new(),
             end: DATA_AT,
             free: FreeRoom::default(),
@@ -198,6 +202,7 @@ impl Hdf5 {
         let attributes = self.options.stored(&attributes, Some(array.element))?.into();
         let texts = TextParts::default();
         let (inner, room, is_new) = (0, Some(at..end), true);
+        self.has_texts |= is_text(*element);
         self.arrays.push(Hdf5Array { array, place, room, inner, limits, fill, texts, dimensions, attributes, is_new });
         self.end = self.end.max(end);
         Ok(())

@@ -12,6 +12,7 @@ use super::room::FreeRoom;
 use crate::error::format_fault;
 use crate::file::disk::SeenFile;
 use crate::file::form::{FileArray, Form, Unread};
+use crate::file::texts::is_text;
 use hyperslab_format::hdf5::{
     Dataset, DatasetStorage, Hdf5Attribute, Hdf5File, ListedDataset, MetadataSource, Pipeline, SUPERBLOCK_BYTES,
 };
@@ -206,6 +207,7 @@ impl Hdf5 {
             let superblock = r.bytes()?.to_vec();
             let (arrays, groups) = (ByPath::of(arrays), ByPath::of(groups));
             let (steps, is_there) = (Vec::new(), true);
+            let has_texts = arrays.iter().any(|held| is_text(held.array.element));
             let (settled, limited) = ((groups.len(), arrays.len()), Vec::new());
             let mut made = Hdf5 {
                 arrays,
@@ -217,6 +219,7 @@ impl Hdf5 {
                 kept: KeptDimensions::default(),
                 first_named: FirstNamed::default(),
                 limited,
+                has_texts,
                 steps,
                 end,
                 free: FreeRoom::default(),
