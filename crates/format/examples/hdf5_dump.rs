@@ -77,7 +77,7 @@ fn dataset(file: &Hdf5File, source: &InMemory, dataset: &Dataset, attributes: Js
     let layout = match &dataset.storage {
         DatasetStorage::Compact { .. } => "compact",
         DatasetStorage::Contiguous { .. } => "contiguous",
-        DatasetStorage::Chunked { chunk: shape, index: found } => {
+        DatasetStorage::Chunked { chunk: shape, index: found, .. } => {
             (chunk, index) = (Some(shape), Some(format!("{found:?}")));
             let all: Vec<_> = shape.iter().map(|_| 0..u64::MAX).collect();
             let found = file.chunks(source, dataset, &all)?;

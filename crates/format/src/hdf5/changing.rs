@@ -38,7 +38,7 @@ pub(super) fn index(
 ) -> Result<NewIndex, Error> {
     let context = Context::new("change an HDF5 dataset of", file.name());
     let dataset = file.dataset_at(source, changed.at)?;
-    let DatasetStorage::Chunked { chunk, index } = &dataset.storage else {
+    let DatasetStorage::Chunked { chunk, index, .. } = &dataset.storage else {
         return Err(context.invalid("a dataset in chunks", "one that is stored otherwise"));
     };
     let element = u64::from(dataset.datatype.bytes());

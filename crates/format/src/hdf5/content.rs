@@ -111,8 +111,8 @@ pub enum DatasetStorage {
     Compact { at: u64, bytes: u64 },
     /// In one stretch; nowhere as long as nothing was written.
     Contiguous { at: Option<u64>, bytes: u64 },
-    /// In chunks of this shape, those at the edge stored whole.
-    Chunked { chunk: Vec<u64>, index: ChunkIndex },
+    /// In chunks of this shape, those at the edge stored whole; these perhaps without filters.
+    Chunked { chunk: Vec<u64>, index: ChunkIndex, plain_edges: bool },
     /// Somewhere that is not supported, and why: external files, virtual datasets, versions of the future.
     Unsupported(String),
 }
@@ -214,13 +214,16 @@ mod tests {
             shape: Some(vec![3]),
             limits: vec![None],
             fill: Some(fill.to_vec()),
-            storage: DatasetStorage::Chunked { chunk: vec![2], index: ChunkIndex::Empty },
+            storage: DatasetStorage::Chunked { chunk: vec![2], index: ChunkIndex::Empty, plain_edges: false },
             filters: Vec::new(),
         };
         let unfolded = dataset(&[1, 2, 1, 2]).unfolded("d").unwrap();
         assert_eq!((unfolded.shape, unfolded.limits), (Some(vec![3, 2, 1]), vec![None, Some(2), Some(1)]));
         assert_eq!(unfolded.fill, Some(vec![1, 2]));
-        assert_eq!(unfolded.storage, DatasetStorage::Chunked { chunk: vec![2, 2, 1], index: ChunkIndex::Empty });
+        assert_eq!(
+            unfolded.storage,
+            DatasetStorage::Chunked { chunk: vec![2, 2, 1], index: ChunkIndex::Empty, plain_edges: false }
+        );
         let error = dataset(&[1, 2, 1, 3]).unfolded("d").unwrap_err();
         assert_eq!(error.found(), "an array of several");
     }

@@ -325,8 +325,9 @@ impl<'a> Hdf5Edit<'a> {
     /// The same by messages that lie elsewhere. A newer kind of index becomes that of older libraries, which newer ones read, too.
     fn with_new_header(&mut self, changed: &ChangedDataset, index: Option<u64>) -> Result<(), Error> {
         let dataset = self.file.dataset_at(self.source, changed.at)?;
-        let DatasetStorage::Chunked { chunk, .. } = &dataset.storage else {
-            return Err(self.context().unsupported("a dataset in chunks", "one that is stored otherwise"));
+        let DatasetStorage::Chunked { chunk, plain_edges: false, .. } = &dataset.storage else {
+            let found = "one that is stored otherwise, or without filters at its edge";
+            return Err(self.context().unsupported("a dataset in chunks", found));
         };
         let index = index.map_or_else(|| self.add_index(changed), Ok)?;
         let draft = self.draft(changed.at)?;

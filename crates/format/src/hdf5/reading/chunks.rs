@@ -60,7 +60,7 @@ impl Hdf5File {
     ) -> Result<Vec<Chunk>, Error> {
         let context = Context::new("find chunks of an HDF5 dataset in", &self.name);
         let fetcher = Fetcher::new(source, self.widths, context);
-        let DatasetStorage::Chunked { chunk, index } = &dataset.storage else {
+        let DatasetStorage::Chunked { chunk, index, plain_edges } = &dataset.storage else {
             return Err(context.invalid("a dataset in chunks", "one that is stored otherwise"));
         };
         let shape = dataset.shape.as_deref().unwrap_or_default();
@@ -75,7 +75,9 @@ impl Hdf5File {
         let grid = shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk));
         let ranges = ranges.iter().zip(grid).map(|(range, grid)| range.start..range.end.min(grid)).collect();
         let (found, passed) = (Vec::new(), Vec::new());
-        let mut search = ChunkSearch { fetcher: &fetcher, dataset, chunk, bytes, ranges, found, after, most, passed };
+        let plain_edges = *plain_edges;
+        let mut search =
+            ChunkSearch { fetcher: &fetcher, dataset, chunk, plain_edges, bytes, ranges, found, after, most, passed };
         search.look_into(index)?;
         Ok(search.found)
     }

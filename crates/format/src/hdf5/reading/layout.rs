@@ -59,7 +59,7 @@ fn oldest(
         2 => {
             let at = fields.address()?;
             let chunk = chunk_shape(fields, ndim, 4, element_bytes)?;
-            Ok(DatasetStorage::Chunked { chunk, index: at.map_or(ChunkIndex::Empty, |at| ChunkIndex::TreeV1 { at }) })
+            Ok(in_tree(chunk, at))
         }
         other => Ok(DatasetStorage::Unsupported(format!("a layout of class {other}"))),
     }
@@ -70,7 +70,12 @@ fn chunked(fields: &mut FieldReader, element_bytes: u32) -> Result<DatasetStorag
     let ndim = fields.byte()?;
     let at = fields.address()?;
     let chunk = chunk_shape(fields, ndim, 4, element_bytes)?;
-    Ok(DatasetStorage::Chunked { chunk, index: at.map_or(ChunkIndex::Empty, |at| ChunkIndex::TreeV1 { at }) })
+    Ok(in_tree(chunk, at))
+}
+
+fn in_tree(chunk: Vec<u64>, at: Option<u64>) -> DatasetStorage {
+    let index = at.map_or(ChunkIndex::Empty, |at| ChunkIndex::TreeV1 { at });
+    DatasetStorage::Chunked { chunk, index, plain_edges: false }
 }
 
 /// Version 4: one of five indexes. What they were set up with is in their headers, too, which are read when they are used.
@@ -79,9 +84,7 @@ fn chunked_new(fields: &mut FieldReader, element_bytes: u32) -> Result<DatasetSt
     if flags & !3 != 0 {
         return Ok(DatasetStorage::Unsupported(format!("chunks with flags {flags:#04x}")));
     }
-    if flags & 1 != 0 {
-        return Ok(DatasetStorage::Unsupported("chunks that are filtered unless they are at the edge".into()));
-    }
+    let plain_edges = flags & 1 != 0;
     let (ndim, width) = (fields.byte()?, fields.byte()?);
     if !(1..=8).contains(&width) {
         return Err(fields.wrong("extents of 1 to 8 B", width.to_string()));
@@ -99,7 +102,9 @@ fn chunked_new(fields: &mut FieldReader, element_bytes: u32) -> Result<DatasetSt
         5 => 6,
         _ => 0,
     })?;
-    let Some(at) = fields.address()? else { return Ok(DatasetStorage::Chunked { chunk, index: ChunkIndex::Empty }) };
+    let Some(at) = fields.address()? else {
+        return Ok(DatasetStorage::Chunked { chunk, index: ChunkIndex::Empty, plain_edges });
+    };
     let index = match kind {
         1 => ChunkIndex::Single { at, filtered },
         2 => ChunkIndex::Implicit { at },
@@ -108,7 +113,7 @@ fn chunked_new(fields: &mut FieldReader, element_bytes: u32) -> Result<DatasetSt
         5 => ChunkIndex::TreeV2 { at },
         other => return Ok(DatasetStorage::Unsupported(format!("a chunk index of type {other}"))),
     };
-    Ok(DatasetStorage::Chunked { chunk, index })
+    Ok(DatasetStorage::Chunked { chunk, index, plain_edges })
 }
 
 /// The shape of a chunk, behind whose extents is the size of an element.

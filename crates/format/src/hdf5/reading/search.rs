@@ -11,6 +11,8 @@ pub(super) struct ChunkSearch<'a> {
     pub(super) fetcher: &'a Fetcher<'a>,
     pub(super) dataset: &'a Dataset,
     pub(super) chunk: &'a [u64],
+    /// Whether chunks that reach over the end of the dataset went through no filters.
+    pub(super) plain_edges: bool,
     /// Size of a chunk before filters \[B\].
     pub(super) bytes: u64,
     pub(super) ranges: Vec<Range<u64>>,
@@ -44,8 +46,16 @@ impl ChunkSearch<'_> {
             let expected = format!("chunks of {} B, since there are no filters", self.bytes);
             return Err(self.fetcher.context.corrupt(expected, format!("{bytes} B at {coordinates:?}")));
         }
+        let lacks = if self.plain_edges && self.is_at_edge(&coordinates) { u32::MAX } else { lacks };
         self.found.push(Chunk { coordinates, at, bytes, lacks });
         Ok(())
+    }
+
+    /// Whether a chunk reaches over the end of the dataset.
+    fn is_at_edge(&self, coordinates: &[u64]) -> bool {
+        let shape = self.dataset.shape.iter().flatten();
+        let ends = coordinates.iter().zip(self.chunk).map(|(at, chunk)| at.saturating_add(1).saturating_mul(*chunk));
+        ends.zip(shape).any(|(end, extent)| end > *extent)
     }
 
     /// Notes that a tree came to these coordinates. They ascend: where they do not, some chunks would be found, and others not,

@@ -130,6 +130,10 @@ impl Hdf5File {
         let space = own(MessageKind::Dataspace, "a shape in the header")?;
         let first = space.at + if space.body.first() == Some(&1) { 8 } else { 4 };
         let layout = own(MessageKind::Layout, "a layout in the header")?;
+        // Of version 4 and later, whose flags say that chunks at the edge have no filters: which these are changes with the shape.
+        if matches!(layout.body[..], [4..=255, 2, flags, ..] if flags & 1 != 0) {
+            return Err(refused("chunks with the same filters", "chunks at the edge without filters"));
+        }
         let room = |message: &HeaderMessage, end: u64| end <= message.at + message.body.len() as u64;
         if !room(space, first + 8 * shape.len() as u64) {
             return Err(context.corrupt("a shape with all its extents", "a shorter one"));

@@ -42,7 +42,7 @@ fn layouts_of_versions_1_and_2() {
         DatasetStorage::Contiguous { at: Some(612), bytes: 60 }
     );
     let chunked = message(&[(2, 1), (3, 1), (2, 1), (0, 5), (u64::MAX, 4), (3, 4), (5, 4), (8, 4)]);
-    let none = DatasetStorage::Chunked { chunk: vec![3, 5], index: ChunkIndex::Empty };
+    let none = DatasetStorage::Chunked { chunk: vec![3, 5], index: ChunkIndex::Empty, plain_edges: false };
     assert_eq!(layout(&mut fields(&chunked), 0, (0, 8)).unwrap(), none);
     assert!(layout(&mut fields(&chunked), 0, (0, 4)).unwrap_err().is_corrupt());
     let compact = message(&[(1, 1), (1, 1), (0, 1), (0, 5), (2, 4), (2, 4), (0x0201, 2)]);
