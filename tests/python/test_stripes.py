@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import hyperslab as hs
 import numpy as np
 import pytest
@@ -125,6 +126,44 @@ def test_a_store_cannot_be_striped(mode: Any, tmp_path: Path) -> None:
     assert "hint:" in outcomes[0][1]
     assert len(set(outcomes)) == 1
     assert not any(list(disk.iterdir()) for disk in disks(tmp_path))
+
+
+@pytest.mark.parametrize("fmt", ["hdf5", "netcdf4"])
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_compressed_chunks_can_be_striped(ranks: int, fmt: str, tmp_path: Path) -> None:
+    target = hs.Striped(disks(tmp_path), "a.h5", unit=70)
+    values = np.arange(300.0).reshape(30, 10)
+    names = {"dimension_names": ["y", "x"]}
+
+    def program(comm: Any) -> None:
+        rows = hs.Distribution((30, 10), (comm.size, 1), ("block", "block"))
+        part = values[rows.slices(comm.rank)]
+        with hs.open(target, "w", comm=comm, format=fmt) as file:
+            file.write("zipped", part, rows, compression="gzip", chunks=(4, 3), **names)
+            file.write("plain", part, rows, chunks=(7, 10), **names)
+            file.write("words", part.astype("U").astype(object), rows, **names)
+        with hs.open(target, "r+", comm=comm) as file:
+            file.write(
+                "zipped",
+                part[:, :2] * 2,
+                hs.Distribution((30, 2), (comm.size, 1), ("block", "block")),
+                section=(slice(0, 30), slice(4, 6)),
+            )
+        with hs.open(target, comm=comm) as file:
+            changed = values.copy()
+            changed[:, 4:6] = values[:, :2] * 2
+            assert (file.read("zipped") == changed).all()
+            assert (file.read("zipped", rows) == changed[rows.slices(comm.rank)]).all()
+            assert file["zipped"][29, 5] == changed[29, 5]
+            assert (file.read("plain") == values).all()
+            assert [float(word) for word in file.read("words")[29]] == values[29].tolist()
+
+    hs.threads(ranks, program)
+    (tmp_path / "whole.h5").write_bytes(together(disks(tmp_path), "a.h5", 70))
+    with h5py.File(tmp_path / "whole.h5") as file:
+        assert (file["plain"][...] == values).all()
+        assert (file["zipped"][:, :4] == values[:, :4]).all()
+    assert hs.verify(tmp_path / "whole.h5").findings == ()
 
 
 def test_npy_files_can_be_striped(tmp_path: Path) -> None:

@@ -97,6 +97,10 @@ impl Files {
             Request::Read { object, moves, direct } if direct || striped => {
                 self.queue(ticket, &object, moves, (Way::Read, Durability::Cached), direct)
             }
+            Request::Get { object, within: Within::Stretch(first, bytes), bytes_max } if striped => {
+                let (paths, set) = self.paths(&object);
+                set.map(|set| set.get(&paths, (first, bytes), bytes_max))
+            }
             Request::WriteWhole { object, .. }
             | Request::Put { object, .. }
             | Request::ReadPart { object, .. }

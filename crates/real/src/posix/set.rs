@@ -2,7 +2,12 @@
 
 use super::job::Share;
 use super::queue::Queue;
+use crate::doing::Doing;
+use crate::regular;
 use crate::stripes::Stripes;
+use hyperslab_world::{Fault, Moved, Outcome};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,6 +68,40 @@ impl Set {
     /// What one directory has of an object.
     pub(super) fn share(&self, directory: usize) -> Share {
         Share { stripes: self.stripes.clone(), directory }
+    }
+
+    /// Reads a stretch of the object of which these are the files.
+    pub(super) fn get(&self, paths: &[PathBuf], (first, bytes): (u64, u64), bytes_max: u64) -> Result<Outcome, Fault> {
+        let whole = Doing { verb: "reading", path: &paths[0] };
+        if bytes > bytes_max {
+            return Err(whole.corrupt(&format!("at most {bytes_max} B"), &format!("{bytes} B")));
+        }
+        let mut content = vec![0; bytes as usize];
+        let mut calls = 0;
+        for (directory, path) in paths.iter().enumerate() {
+            let doing = Doing { verb: "reading", path };
+            let mut file = None;
+            for stripe in self.stripes.held(directory, first, bytes) {
+                let open = match &file {
+                    Some(open) => open,
+                    None => match regular::open(path, false) {
+                        Ok(open) => file.insert(open),
+                        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
+                        Err(error) => return Err(doing.failed("", &error)),
+                    },
+                };
+                let into = &mut content[stripe.skip as usize..][..stripe.bytes as usize];
+                match open.read_exact_at(into, stripe.local) {
+                    Ok(()) => calls += 1,
+                    Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                        let expected = format!("{} B from byte {} on", stripe.bytes, stripe.local);
+                        return Err(doing.corrupt(&expected, "fewer"));
+                    }
+                    Err(error) => return Err(doing.failed_open(&error)),
+                }
+            }
+        }
+        Ok(Outcome::Done(Moved { bytes, calls, content, first, ..Moved::default() }))
     }
 
     /// The queue for the part of a request in one directory.
