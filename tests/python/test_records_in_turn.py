@@ -286,3 +286,41 @@ def test_a_shorter_array_comes_to_records_that_lie_in_order(ranks: int, tmp_path
         assert data["a"][...].tolist() == np.arange(9.0).reshape(3, 3).tolist()
         assert data["b"][...].tolist() == [1, 2, 3]
         assert data["c"][...].tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_record_that_was_begun_is_named(ranks: int, form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"run.{FORMATS[form]}"
+
+    def program(comm: Any) -> None:
+        def grow(file: Any, *names: str) -> None:
+            for name in names:
+                rows = field(name, 0)
+                file.append(name, rows, hs.Distribution.replicated(rows.shape, comm.size))
+
+        with hs.open(path, "w", comm=comm, format=form, unlimited="t", durable=False) as file:
+            for name in FIELDS:
+                rows = field(name, 0)
+                dist = hs.Distribution.replicated(rows.shape, comm.size)
+                file.write(name, rows, dist, dimension_names=names_of(name))
+            assert file.unfinished == ()
+            grow(file, "rho", "time")
+            assert sorted(file.unfinished) == ["flag", "u"]
+            grow(file, "u", "flag")
+            assert file.unfinished == ()
+        with hs.open(path, "r+", comm=comm, format=form, durable=False) as file:
+            assert file.unfinished == ()
+            rows = field("u", 0)
+            file.write("u", rows, hs.Distribution.replicated(rows.shape, comm.size), section=slice(2, 3))
+            assert sorted(file.unfinished) == ["flag", "rho", "time"]
+            with pytest.raises(hs.InvalidError):
+                file.append("rho", np.zeros((1, 2)), hs.Distribution.replicated((1, 2), comm.size))
+            grow(file, "rho", "flag")
+            assert file.unfinished == ("time",)
+        with hs.open(path, comm=comm) as file:
+            assert file.unfinished == ()
+            assert file["time"].shape == (3,)
+
+    hs.threads(ranks, program)
+    assert values(path)["u"].shape == (3, 2)

@@ -385,9 +385,15 @@ impl File {
     }
 
     /// The name of the file, if an update in place began and did not end: its bytes may be old or new. Besides, what is left
-    /// of owners who may be alive.
+    /// of owners who may be alive; and arrays that have fewer rows than others, where this opening began a record.
     pub fn unfinished(&self) -> Vec<String> {
-        self.unfinished.list()
+        let mut all = self.unfinished.list();
+        if self.mode.writes() {
+            let inside = self.inside();
+            let behind = inside.form.behind().into_iter().map(|number| inside.form.array(number).name.clone());
+            all.extend(behind.filter_map(|name| Some(name.strip_prefix(&self.within)?.to_string())));
+        }
+        all
     }
 
     /// Records beside the file that are not believed, since others made them who may not change it, or that cannot be read; each

@@ -69,7 +69,11 @@ class Group(OpenedAnew, Moving, Choosing, Mapping[str, Array]):
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Names of what an update in place began to change and did not end."""
+        """Names of what an update in place began to change and did not end.
+
+        In a NetCDF file that is being written, also of the arrays that have fewer rows than others, where this opening
+        has begun a record: a program that appends arrays one after another sees which ones are missing.
+        """
         return tuple(self._core.unfinished())
 
     @property

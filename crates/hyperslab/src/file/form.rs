@@ -286,6 +286,10 @@ pub(crate) trait Form: Debug + Send {
     fn rows(&self, number: usize) -> u64 {
         self.array(number).shape.first().copied().unwrap_or(0)
     }
+    /// Numbers of the arrays that have fewer rows than others in the same records, of which this opening wrote some.
+    fn behind(&self) -> Vec<usize> {
+        Vec::new()
+    }
     /// Whether a section may be written behind the last row, up to which the array grows then.
     fn grows_by_sections(&self) -> bool {
         false

@@ -240,6 +240,10 @@ impl Form for Hdf5 {
         self.arrays[number].grows()
     }
 
+    fn behind(&self) -> Vec<usize> {
+        self.behind_others()
+    }
+
     fn grows_by_sections(&self) -> bool {
         self.options.netcdf
     }
@@ -257,6 +261,7 @@ impl Form for Hdf5 {
         let extents = numbers.iter().map(|number| grown(&self.arrays[*number])).collect::<Result<Vec<_>, _>>()?;
         for (number, extent) in numbers.iter().zip(extents) {
             self.arrays[*number].array.shape[0] = extent;
+            self.grown.insert(*number);
         }
         Ok(())
     }

@@ -313,6 +313,10 @@ impl Form for Netcdf {
         self.behind.get(&number).copied().unwrap_or(self.header.records)
     }
 
+    fn behind(&self) -> Vec<usize> {
+        self.behind.keys().copied().collect()
+    }
+
     fn grows_by_sections(&self) -> bool {
         true
     }

@@ -17,7 +17,7 @@ use hyperslab_format::attribute::Attributes;
 use hyperslab_format::hdf5::{Datatype, Dialect, Hdf5Attribute, NewDataset, NewGroup, NewMember};
 use hyperslab_layout::{ElementType, TextParts, tuple};
 use hyperslab_world::{Fault, FaultKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What a new HDF5 file is.
@@ -143,6 +143,8 @@ pub(super) struct Hdf5 {
     pub(super) limited: Vec<usize>,
     /// Whether some array has, or had, texts of any length.
     pub(super) has_texts: bool,
+    /// Numbers of those that this opening has made longer.
+    pub(super) grown: BTreeSet<usize>,
     /// Paths of steps that are not published.
     pub(super) steps: Vec<String>,
     pub(super) end: u64,
@@ -173,6 +175,7 @@ impl Hdf5 {
             first_named: FirstNamed::default(),
             limited: Vec::new(),
             has_texts: false,
+            grown: BTreeSet::new(),
             steps: Vec::new(),
             end: DATA_AT,
             free: FreeRoom::default(),
@@ -241,9 +244,35 @@ impl Hdf5 {
     pub(super) fn note_limited(&mut self) {
         let limited = self.arrays.iter().enumerate().filter(|(_, held)| !held.limits.is_empty());
         self.limited = limited.map(|(number, _)| number).collect();
+        self.grown.clear();
+        self.note_first_named();
+    }
+
+    /// Notes which arrays have dimensions first, when others have other numbers or names than before.
+    pub(super) fn note_first_named(&mut self) {
         if self.options.netcdf {
             self.first_named = FirstNamed::of(self.arrays.iter().map(Hdf5Array::named));
         }
+    }
+
+    /// Numbers of the variables of netCDF-4 that have fewer rows than another one of their group that grew by now, along the
+    /// same dimension.
+    pub(super) fn behind_others(&self) -> Vec<usize> {
+        let records = |number: &usize| {
+            let held = &self.arrays[*number];
+            let dimension = held.dimensions.iter().flatten().next()?.as_deref()?;
+            let (group, _) = held.array.name.rsplit_once('/').unwrap_or_default();
+            Some(((group, dimension), held.array.shape[0]))
+        };
+        let mut longest = BTreeMap::new();
+        for (along, rows) in self.grown.iter().filter(|_| self.options.netcdf).filter_map(records) {
+            let most = longest.entry(along).or_insert(rows);
+            *most = rows.max(*most);
+        }
+        let is_shorter = |number: &usize| {
+            records(number).is_some_and(|(along, rows)| longest.get(&along).is_some_and(|most| rows < *most))
+        };
+        self.limited.iter().copied().filter(is_shorter).collect()
     }
 
     /// The tree of a new file, without steps that are not published; but for one that is published by this change.

@@ -316,7 +316,7 @@ impl Hdf5 {
                 };
                 self.arrays.move_each(moved);
                 self.groups.move_each(moved);
-                self.note_limited();
+                self.note_first_named();
             }
             Edit::Resize { name, shape } => {
                 if let Some(held) = self.arrays.get_mut(name) {

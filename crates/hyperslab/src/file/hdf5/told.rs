@@ -18,7 +18,7 @@ use hyperslab_format::hdf5::{
 };
 use hyperslab_layout::{Codec, ElementType, TextParts};
 use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The bytes of a file, as its parser asks for them: what lies together is read together.
@@ -220,6 +220,7 @@ impl Hdf5 {
                 first_named: FirstNamed::default(),
                 limited,
                 has_texts,
+                grown: BTreeSet::new(),
                 steps,
                 end,
                 free: FreeRoom::default(),
