@@ -254,3 +254,21 @@ def test_bytes_that_are_no_text_of_zarr(tmp_path: Path) -> None:
 
     hs.threads(2, program)
     assert zarr.open_group(tmp_path / "a.zarr", mode="r")["units"][...].tolist() == ["m", ""]
+
+
+def test_dedicated_servers_write_texts(tmp_path: Path) -> None:
+    def program(comm: Any) -> None:
+        with hs.dedicate(comm, 1) as io:
+            if io.is_server:
+                io.serve()
+                return
+            with hs.open(tmp_path / "a.h5", "w", comm=io) as file:
+                file.write("words", *spread(io, WORDS), chunks=(3,), compression="gzip")
+                requests = [file.iwrite(f"r{number}", *spread(io, WORDS), staged=True) for number in range(4)]
+                assert all(request.wait() for request in requests)
+            with hs.open(tmp_path / "a.h5", "r+", comm=io) as file:
+                file.write("words", *spread(io, WORDS[:5]), section=slice(4, 9))
+
+    hs.threads(4, program)
+    assert in_h5py(tmp_path / "a.h5", "words") == [*WORDS[:4], *WORDS[:5], *WORDS[9:]]
+    assert all(in_h5py(tmp_path / "a.h5", f"r{number}") == WORDS.tolist() for number in range(4))
