@@ -64,8 +64,10 @@ fn filters_that_a_chunk_lacks_are_left_out() {
 
 #[test]
 fn others_are_refused_by_name() {
-    let error = Pipeline::of(&[filter(6, &[])], "rho").unwrap_err();
-    assert!(error.is_unsupported() && error.to_string().contains("filter 6 (scaleoffset)"), "{error}");
+    let error = Pipeline::of(&[filter(4, &[])], "rho").unwrap_err();
+    assert!(error.is_unsupported() && error.to_string().contains("filter 4 (szip)"), "{error}");
+    let powers = Pipeline::of(&[filter(6, &[1, 3, 20, 1, 4, 1, 0, 0])], "rho").unwrap_err();
+    assert!(powers.is_unsupported() && powers.to_string().contains("powers of two"), "{powers}");
     assert!(Pipeline::of(&[filter(40_000, &[])], "rho").unwrap_err().to_string().contains("filter 40000 (x)"));
 }
 
