@@ -16,9 +16,9 @@ PLAIN_EDGES = 2
 
 
 def library() -> ctypes.CDLL:
-    """The HDF5 library that h5py has loaded."""
+    """The HDF5 library that h5py has loaded; netCDF4 may have loaded another one."""
     maps = Path("/proc/self/maps").read_text()
-    found = re.findall(r"\S+/libhdf5(?:-[0-9a-f]+)?\.so\S*", maps)
+    found = re.findall(r"\S*/h5py[^/]*/(?:\S*/)?libhdf5(?:-[0-9a-f]+)?\.so\S*", maps)
     if not found:
         pytest.skip("h5py's HDF5 library is no file of its own")
     return ctypes.CDLL(found[0])

@@ -66,7 +66,8 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
     InvalidError
         When an element is no text.
     """
-    if type(local) is np.ndarray and local.dtype.kind not in "OTU":
+    kinds = "OTUS" if texts else "OT"
+    if type(local) is np.ndarray and local.dtype.kind not in kinds:
         return local
     if isinstance(local, (list, tuple)):
         if not local or not all(isinstance(one, str | bytes) for one in local):
@@ -77,7 +78,7 @@ def _in_slots(name: str, local: Any, *, texts: bool) -> Any:
         local = np.asarray(local, object)
     if not isinstance(local, np.ndarray) or _is_masked(local):
         return local
-    if local.dtype.kind not in ("OTUS" if texts else "OT"):
+    if local.dtype.kind not in kinds:
         return local
     each: list[Any] = local.astype(object).ravel().tolist()
     for number, one in enumerate(each):

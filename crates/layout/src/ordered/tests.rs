@@ -259,7 +259,7 @@ fn map_of(runs: &[(u64, u64)], unit: u64) {
 #[test]
 fn costs_of_lists_follow_their_elements() {
     type Work = fn(&mut fastrand::Rng, u64);
-    let lists: [(&str, Work); 6] = [
+    let lists: [(&str, Work); 7] = [
         ("a map in random order, one unit", |random, n| map_of(&shuffled(random, n), 1 << 40)),
         ("a map in random order, units of 64", |random, n| map_of(&shuffled(random, n), 64)),
         ("runs of 4 in random order", |random, n| {
@@ -279,6 +279,11 @@ fn costs_of_lists_follow_their_elements() {
         }),
         ("positions", |random, n| {
             let list = layers(placed(&shuffled(random, n)), 4).unwrap().remove(0).set;
+            (0..n).for_each(|position| assert_eq!(list.below(list.select(position).unwrap()), position));
+        }),
+        ("long progressions at odd places, which are not packed", |random, n| {
+            let one = |at| IndexSet::progression(256 * at + random.u64(..9), 1, 3, 64).unwrap();
+            let list = IndexSet::union_of_disjoint((0..n / 64).map(one).collect());
             (0..n).for_each(|position| assert_eq!(list.below(list.select(position).unwrap()), position));
         }),
     ];
