@@ -430,7 +430,7 @@ CALLS: dict[str, Callable[[hs.Group, Any, hs.Distribution], Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_other_ranks_do_not_wait_for_one_that_is_interrupted_before_its_call(name: str, tmp_path: Path) -> None:
-    """Though it goes on: it neither leaves nor calls again."""
+    """Though its program lives: it neither leaves nor calls again."""
 
     def one(comm: hs.ThreadComm, others: threading.Barrier) -> str:
         with hs.open(tmp_path / "a.zarr", "w", comm=comm) as group:

@@ -144,7 +144,7 @@ def test_a_late_chunk_reaches_no_later_update(way: str, directory: Path, preload
     }[way]
     with other("update_and_give_up:g", directory, preloaded) as process:
         wait_for(directory / "given-up", process)
-        # The chunk is late still: nobody let it go on, and the time for which it is held up is not over.
+        # The chunk is late still: it was not let go, and the time for which it is held up is not over.
         with hs.open(directory / "a.zarr" / "g") as store:
             assert values_of(lambda: store.read("large", section=(1, slice(None)))) == [1.0]
         with hs.open(path, "r+") as store:

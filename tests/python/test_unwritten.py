@@ -216,3 +216,16 @@ def test_what_pieces_hold_all_of_is_written_once(form: str, ranks: int, tmp_path
                 found = file["a"][record]
                 assert np.array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(values))
                 assert np.array_equal(found.compressed(), values.compressed())
+
+
+def test_ranks_that_hold_pieces_and_others_that_do_not_are_told_so(tmp_path: Path) -> None:
+    def write(comm: hs.ThreadComm) -> None:
+        mine = np.arange(8)[comm.rank :: 2]
+        dist = hs.ElementMap((8,), mine) if comm.rank == 1 else hs.Distribution((8,), (2,), ("cyclic",))
+        with (
+            hs.open(tmp_path / "a.nc", "w", comm=comm) as file,
+            pytest.raises(hs.DisagreementError, match="operation is write on rank 0, but write of arrays in pieces"),
+        ):
+            file.write("a", mine.astype(float), dist)
+
+    hs.threads(2, write)

@@ -1,4 +1,4 @@
-//! Stretches of something that nobody has numbered yet, one for each rank, of which rank 0 gives each the next.
+//! Stretches of something that has no numbers yet, one for each rank, of which rank 0 gives each the next.
 
 use crate::inbox::tag;
 use crate::limits::{Awaited, Waits};

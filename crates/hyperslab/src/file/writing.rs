@@ -105,7 +105,9 @@ impl File {
         let own = pieces.iter().flat_map(|at| &asks[*at].arrays).map(|array| elements(&array.shape));
         let names: Vec<&str> = pieces.iter().map(|at| asks[*at].name.as_str()).collect();
         let what = format!("{verb} of {} to '{}'", crate::array_write::listed(&names), self.path().display());
-        let fields = vec![("operation".to_string(), verb.to_string()), ("elements".to_string(), all.to_string())];
+        // Ranks that hold all of these arrays by distributions come with another operation.
+        let operation = format!("{verb} of arrays in pieces (boxes, runs, element maps)");
+        let fields = vec![("operation".to_string(), operation), ("elements".to_string(), all.to_string())];
         let votes = Votes { held: Some(own.fold(0, u64::saturating_add)), ..Votes::default() };
         let question = Question { votes, ..Question::opening(what, fields, None) };
         let held = self.comm.agree_by(
