@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ import hyperslab as hs
 from hyperslab._printing import say, say_json
 from hyperslab._progress import tell
 from hyperslab._quantities import number, said_bytes
-from hyperslab._scratch import scratch
 from hyperslab.bench._arguments import counts, positive
-from hyperslab.bench._launch import about, launch
+from hyperslab.bench._launch import about, measured
 
 __all__ = ["add_verb"]
 
@@ -63,24 +61,17 @@ def add_verb(which: Any) -> None:
 
 def measure(ranks: int, args: argparse.Namespace) -> dict[str, Any]:
     """Launch ranks that measure, and return what they found."""
-    with scratch("hyperslab-bench-", args.directory) as place:
-        task, answer = place / "task.json", place / "results.json"
-        told = {
-            "directory": str(place),
-            "map": args.map and str(args.map.resolve()),
-            "header": args.header and str(args.header.resolve()),
-            "dims": args.dims,
-            "records": args.records,
-            "formats": args.formats,
-            "pnetcdf": args.pnetcdf and str(args.pnetcdf.resolve()),
-            "hints": args.hints,
-            "repetitions": args.repetitions,
-            "answer": str(answer),
-        }
-        task.write_text(json.dumps(told))
-        launch(ranks, "_e3sm_ranks", task)
-        results: dict[str, Any] = json.loads(answer.read_text())
-        return results
+    told = {
+        "map": args.map and str(args.map.resolve()),
+        "header": args.header and str(args.header.resolve()),
+        "dims": args.dims,
+        "records": args.records,
+        "formats": args.formats,
+        "pnetcdf": args.pnetcdf and str(args.pnetcdf.resolve()),
+        "hints": args.hints,
+        "repetitions": args.repetitions,
+    }
+    return measured(ranks, "_e3sm_ranks", args.directory, told)
 
 
 def table(result: dict[str, Any]) -> str:

@@ -22,7 +22,17 @@ import hyperslab as hs
 from hyperslab._printing import say
 from hyperslab._scratch import scratch
 
-__all__ = ["about", "end", "file_system", "find_mpiexec", "launch", "measure_task", "session", "task_of_this_launch"]
+__all__ = [
+    "about",
+    "end",
+    "file_system",
+    "find_mpiexec",
+    "launch",
+    "measure_task",
+    "measured",
+    "session",
+    "task_of_this_launch",
+]
 
 #: How long a launcher has to end its ranks before all are killed.
 ENDING_SECONDS = 5.0
@@ -118,6 +128,16 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float = math.i
     if status != 0:
         message = f"the measurement on {ranks} ranks ended with status {status}: {shlex.join(command)}"
         raise hs.PeerError(message)
+
+
+def measured(ranks: int, module: str, directory: Path, told: dict[str, Any]) -> dict[str, Any]:
+    """Launch ranks that measure in a folder of their own, as they are told, and return what they found."""
+    with scratch("hyperslab-bench-", directory) as place:
+        task, answer = place / "task.json", place / "results.json"
+        task.write_text(json.dumps({**told, "directory": str(place), "answer": str(answer)}))
+        launch(ranks, module, task)
+        results: dict[str, Any] = json.loads(answer.read_text())
+        return results
 
 
 def _status(running: subprocess.Popen[Any], limit_seconds: float) -> int:

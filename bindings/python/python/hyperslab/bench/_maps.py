@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ from typing import Any
 from hyperslab._printing import say, say_json
 from hyperslab._progress import tell
 from hyperslab._quantities import number
-from hyperslab._scratch import scratch
 from hyperslab.bench._arguments import counts, positive
-from hyperslab.bench._launch import about, launch
+from hyperslab.bench._launch import about, measured
 
 __all__ = ["FORMATS", "KINDS", "add_verb"]
 
@@ -56,22 +54,15 @@ def add_verb(which: Any) -> None:
 
 def measure(ranks: int, elements: int, args: argparse.Namespace) -> dict[str, Any]:
     """Launch ranks that measure, and return what they found."""
-    with scratch("hyperslab-bench-", args.directory) as place:
-        task, answer = place / "task.json", place / "results.json"
-        told = {
-            "directory": str(place),
-            "elements": elements,
-            "dimensions": args.dimensions,
-            "chunks": args.chunks,
-            "kinds": args.kinds,
-            "formats": args.formats,
-            "repetitions": args.repetitions,
-            "answer": str(answer),
-        }
-        task.write_text(json.dumps(told))
-        launch(ranks, "_maps_ranks", task)
-        results: dict[str, Any] = json.loads(answer.read_text())
-        return results
+    told = {
+        "elements": elements,
+        "dimensions": args.dimensions,
+        "chunks": args.chunks,
+        "kinds": args.kinds,
+        "formats": args.formats,
+        "repetitions": args.repetitions,
+    }
+    return measured(ranks, "_maps_ranks", args.directory, told)
 
 
 def table(result: dict[str, Any]) -> str:
